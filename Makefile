@@ -17,14 +17,17 @@ SOAK_SEED ?=
 ENGINES ?= sglang vllm
 ENGINE_PYTHON := tests/engines/environments/python.sh
 
+# The tests' many processes import what the first one has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 # A file that is not in the compiler cache is not preprocessed twice.
 export CCACHE_DEPEND ?= 1
 
 # configure PRESET [ARGUMENTS]: says nothing but what went wrong.
 configure = echo "Configuring build/$(1)" && cmake --preset $(1) $(2) >/dev/null
 
-.PHONY: help setup build build-meanwhile build-asan build-tsan build-fuzz package \
-        demo show test check test-unit test-python test-asan test-tsan test-fuzz \
+.PHONY: help setup build build-tested build-meanwhile build-asan build-tsan package \
+        demo show test check test-unit test-release test-python test-asan test-tsan test-fuzz \
         test-fleet test-engines demo-sglang demo-vllm bench-engines tidy fuzz soak \
         coverage bench bench-machine bench-sglang bench-peers format clean
 
@@ -59,6 +62,12 @@ build:
 	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS)
 
+# The optimised build with the benchmarks, and the tests that need CUDA.
+WITH_ALL := -DPANDO_BUILD_BENCHMARKS=ON -DPANDO_BUILD_TESTS=ON
+build-tested: setup
+	@$(call configure,release,$(WITH_ALL))
+	@cmake --build --preset release -j $(JOBS)
+
 # Only what is packaged.
 package:
 	@tools/setup.sh build package
@@ -86,8 +95,9 @@ show:
 	@$(PYTHON) examples/demo/show.py --pandod build/release/bin/pandod
 
 # All stages, whatever fails, and one summary. The Python tests leave much of the
-# machine idle: what the stages after them need is compiled meanwhile.
-STAGES := test-unit test-python+build-meanwhile check test-asan test-tsan test-fuzz
+# machine idle: what the stages after them need is compiled meanwhile. The C++ tests
+# run under sanitizers, once.
+STAGES := test-python+build-meanwhile check test-release test-asan test-tsan test-fuzz
 test: setup
 	@$(PYTHON) tools/test_stages.py build/test-results $(STAGES)
 
@@ -102,26 +112,31 @@ junit_of_pytest = $(if $(RESULTS),--junitxml $(RESULTS)/$@.xml)
 check: setup
 	@$(PYTHON) tools/check_layers.py
 	@tools/check_format.sh
-	@$(MAKE) --no-print-directory build
+	@$(MAKE) --no-print-directory build-tested
 	@$(MAKE) --no-print-directory tidy
 
+# The C++ tests without sanitizers.
 test-unit: setup
 	@$(call configure,dev)
-	@cmake --build --preset dev -j $(JOBS)
+	@cmake --build --preset dev -j $(JOBS) --target unit_tests
 	@ctest --preset dev -j $(JOBS) $(junit_of_ctest)
 
-test-python: setup
-	@$(call configure,dev)
-	@cmake --build --preset dev -j $(JOBS)
-	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q \
+# Those that the sanitizers' builds are without: of CUDA, and of long traces.
+test-release: setup
+	@$(call configure,release,$(WITH_ALL))
+	@cmake --build --preset release -j $(JOBS) --target release_tests
+	@ctest --preset release -j $(JOBS) -L release $(junit_of_ctest)
+
+test-python: build-tested
+	@PANDOD=$(CURDIR)/build/release/bin/pandod $(PYTHON) -m pytest -q \
 	  $(junit_of_pytest) tests --ignore tests/fleet --ignore tests/engines
 
 # Routers that are downloaded, once, into ${PANDO_CACHE:-~/.cache/pando}; what
 # cannot be had is named and not tested.
 test-fleet: setup
-	@$(call configure,dev)
-	@cmake --build --preset dev -j $(JOBS) --target pandod
-	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(PYTHON) -m pytest -q -rs tests/fleet
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod
+	@PANDOD=$(CURDIR)/build/release/bin/pandod $(PYTHON) -m pytest -q -rs tests/fleet
 
 # Real engines over a real pandod; skipped, loudly, where their packages cannot
 # be had; two engines at once, for most tests wait for one process. Environments
@@ -132,8 +147,8 @@ TORCH_TESTS := tests/clients/python/test_torch_views.py \
   tests/e2e/test_torch_workers.py
 test-engines:
 	@tools/setup.sh build
-	@$(call configure,dev)
-	@cmake --build --preset dev -j $(JOBS) --target pandod pando-keeper
+	@$(call configure,release)
+	@cmake --build --preset release -j $(JOBS) --target pandod pando-keeper
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target --keep-going \
 	  $(ENGINES:%=test-engine-%)
 
@@ -145,15 +160,14 @@ engine_tests = $(if $(NEWEST),tests/engines/environments/newest.py $1, \
   $(if $(filter $(firstword $(ENGINES)),$1),$(TORCH_TESTS)))
 
 test-engine-%:
-	@PANDOD=$(CURDIR)/build/dev/bin/pandod $(ENGINE_PYTHON) $* \
+	@PANDOD=$(CURDIR)/build/release/bin/pandod $(ENGINE_PYTHON) $* \
 	  $(call engine_tests,$*); \
 	code=$$?; \
 	if [ $$code -eq 75 ]; then \
 	  echo "SKIPPED: no packages of $*; its tests did not run"; \
 	else exit $$code; fi
 
-# The C++ tests with clang's address and undefined-behaviour sanitizers; the
-# build also checks the thread-safety annotations.
+# The other C++ tests, with clang's address and undefined-behaviour sanitizers.
 test-asan: build-asan
 	@ctest --preset asan -j $(JOBS) $(junit_of_ctest)
 
@@ -176,7 +190,7 @@ test-fuzz:
 demo-sglang demo-vllm: demo-%:
 	@tools/setup.sh build
 	@$(call configure,release)
-	@cmake --build --preset release -j $(JOBS) --target pandod
+	@cmake --build --preset release -j $(JOBS) --target pandod pando-keeper pandoctl
 	@PANDOD=$(CURDIR)/build/release/bin/pandod \
 	  $(ENGINE_PYTHON) $* examples/engines/demo.py $*
 
@@ -189,28 +203,32 @@ bench-engines:
 	    $(ENGINE_PYTHON) $$engine bench/engines/run.py $$engine || exit; \
 	done
 
-build-meanwhile: build build-asan build-tsan build-fuzz
-build-asan build-tsan build-fuzz: build-%: setup
+build-meanwhile: build-asan build-tsan
+build-asan build-tsan: build-%: setup
 	@$(call configure,$*)
 	@cmake --build --preset $* -j $(JOBS) $(addprefix --target ,$(BUILT_BY_$*))
+BUILT_BY_asan := unit_tests $(FUZZERS)
 BUILT_BY_tsan := $(notdir $(TSAN_TESTS)) pandod
-BUILT_BY_fuzz := $(FUZZERS)
 
-# What is found stays in build/fuzz/corpus, for the next run to begin with.
-fuzz: build-fuzz
-	@for fuzzer in $(FUZZERS); do \
-	  echo "$$fuzzer: seed $(FUZZ_SEED), $(FUZZ_SECONDS) s"; \
-	  mkdir -p build/fuzz/corpus/$$fuzzer; \
-	  build/fuzz/bin/$$fuzzer -seed=$(FUZZ_SEED) -verbosity=0 -len_control=0 \
-	    -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-	    -artifact_prefix=build/fuzz/$$fuzzer- build/fuzz/corpus/$$fuzzer \
-	    || exit 1; \
-	done
+# What is found stays in build/fuzz, for the next run to begin with.
+fuzz: setup
+	@$(call configure,asan)
+	@cmake --build --preset asan -j $(JOBS) --target $(FUZZERS)
+	@$(MAKE) --no-print-directory -j $(JOBS) --output-sync=target --keep-going \
+	  $(FUZZERS:%=fuzz-%)
 
-# What clang-tidy finds with the checks of .clang-tidy, in C++ but for the tests.
+fuzz-%:
+	@echo "$*: seed $(FUZZ_SEED), $(FUZZ_SECONDS) s"
+	@mkdir -p build/fuzz/$*
+	@build/asan/bin/$* -seed=$(FUZZ_SEED) -verbosity=0 -len_control=0 \
+	  -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+	  -artifact_prefix=build/fuzz/$*- build/fuzz/$*
+
+# What clang-tidy finds with the checks of .clang-tidy, in C++ but for the tests; it
+# also checks the thread-safety annotations.
 # It reads the unity sources of the preset asan, which include the headers of
 # gRPC once for sixteen files, without the sanitizers: it lacks their headers.
-TIDIED := build/asan/(base|clients|core|cuda|events|gpu|mover|os|replay|service|tiers|tools)/
+TIDIED := build/asan/(base|clients|core|cuda|events|examples|gpu|keeper|mover|os|replay|service|tiers|tools)/
 tidy: setup
 	@$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS) --target generated_protos >/dev/null
@@ -229,7 +247,7 @@ soak: setup
 	  $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
 # Lines and branches of core/ that its tests run, and the branches never taken.
-CORE_TESTS := core_test core_model_test core_stress_test
+CORE_TESTS := core_test core_model_test core_stress_test core_traces_test
 coverage:
 	@tools/setup.sh build test coverage
 	@$(call configure,coverage)

@@ -21,7 +21,12 @@ std::string Quoted(std::string_view text) {
 
 std::string FittingPandod(const Shape& shape, std::string_view model,
                           const PoolSize& size) {
-  std::string line = absl::StrCat("pandod --pool-bytes ", size.shard_bytes);
+  std::string line = "pandod --pool-bytes ";
+  if (size.shard_bytes > 0) {
+    absl::StrAppend(&line, size.shard_bytes);
+  } else {
+    absl::StrAppend(&line, "SIZE");
+  }
   if (size.is_on_gpu) absl::StrAppend(&line, " --pool-memory cuda");
   if (size.shards > 1) absl::StrAppend(&line, " --pool-shards ", size.shards);
   absl::StrAppend(&line, " --layers ", shape.layers);

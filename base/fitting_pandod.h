@@ -11,7 +11,7 @@
 namespace pando::kv {
 
 struct PoolSize {
-  uint64_t shard_bytes = 0;
+  uint64_t shard_bytes = 0;  // 0: the operator is to choose it
   size_t shards = 1;
   bool is_on_gpu = false;
 };

@@ -50,11 +50,10 @@ def sglang_trace(python: str, core: str, trace: Path, requests: int) -> dict:
 
 def _json_of(python: str, program: str, *arguments: str | Path) -> dict:
     """The JSON of the last line that a program prints."""
-    command = [python, str(PROGRAMS / program), *map(str, arguments)]
+    command = ["taskset", "--cpu-list", str(_first_cpu()), python]
+    command += [str(PROGRAMS / program), *map(str, arguments)]
     print(" ".join(command), file=sys.stderr)
-    done = subprocess.run(
-        command, check=True, stdout=subprocess.PIPE, text=True, preexec_fn=_on_one_cpu
-    )
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -91,10 +90,6 @@ def _serving(
     pool = ("--page-tokens", PAGE_TOKENS)
     pool += ("--pool-pages", POOL_TOKENS // PAGE_TOKENS + 1)
     return started_pandod(build, *pool, *SMALLEST_LAYOUT, cpu=cpu)
-
-
-def _on_one_cpu() -> None:
-    os.sched_setaffinity(0, {_first_cpu()})
 
 
 def _first_cpu() -> int:

@@ -22,7 +22,7 @@ from python_calls import IDLE_SESSIONS, idle_share, python_calls, python_trace
 from replays import ALL_POLICIES, Replays, Trace, add_traces_option, find_traces
 from rows import Row, json_of, print_rows, print_table
 from tier_rows import tier_rows
-from waits import wait_rows
+from waits.table import wait_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 PARTS = ["core", "rpc", "python", "scrape", "kv_events", "tiers", "waits", "replay"]

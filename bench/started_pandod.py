@@ -1,7 +1,6 @@
 """A pandod whose calls are measured."""
 
 import contextlib
-import os
 import subprocess
 import tempfile
 import time
@@ -23,10 +22,9 @@ def started_pandod(
         socket = Path(folder) / "pando.sock"
         command = [build / "bin/pandod", "--socket", socket, "--http", http]
         command += ["--log-level", "error", *options]
-        process = subprocess.Popen(
-            list(map(str, command)),
-            preexec_fn=None if cpu is None else lambda: os.sched_setaffinity(0, {cpu}),
-        )
+        if cpu is not None:
+            command = ["taskset", "--cpu-list", cpu, *command]
+        process = subprocess.Popen(list(map(str, command)))
         try:
             while not socket.exists():
                 if process.poll() is not None:

@@ -9,44 +9,17 @@
 #include "core/journal/measurements.h"
 #include "core/match/freeing.h"
 #include "core/match/repeats.h"
+#include "core/match/unlocking.h"
 #include "core/operators/eviction_work.h"
 #include "core/operators/explanation.h"
 #include "core/operators/listings.h"
 #include "core/operators/policy_change.h"
+#include "core/operators/session_ends.h"
 #include "core/operators/tree_dump.h"
 #include "core/requests/errors.h"
 #include "core/tree/prefix_search.h"
 
 namespace pando {
-namespace {
-
-absl::Status CheckDistinct(std::span<const LockId> ids) {
-  if (ids.size() < 2) return absl::OkStatus();
-  std::vector<LockId> sorted(ids.begin(), ids.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  if (twice == sorted.end()) return absl::OkStatus();
-  return MakeError(Reason::kLockUnknown, Subject::kLocks,
-                   absl::StrCat("lock ", twice->value(), " is listed twice"));
-}
-
-// Releases the first of these locks, whose release has begun. Returns the
-// others.
-std::span<const LockId> ReleaseSome(CacheParts& parts, const Session& session,
-                                    std::span<const LockId> ids) {
-  for (uint32_t work = kStepReleases; work > 0 && !ids.empty();) {
-    LockRecord* const lock =
-        parts.sessions.FindEndingLock(session, ids.front());
-    if (lock == nullptr ||
-        parts.holdings.ReleaseLock(*lock, LockEnd::kUnlocked, work)) {
-      ids = ids.subspan(1);
-    }
-  }
-  return ids;
-}
-
-}  // namespace
-
 class ABSL_SCOPED_LOCKABLE PrefixCache::Hold {
  public:
   // Also measures `operation`, if there is a clock: from here until the mutex
@@ -140,7 +113,8 @@ absl::StatusOr<AllocateResult> PrefixCache::Allocate(
 
 absl::Status PrefixCache::Free(SessionId session, std::span<const PageId> pages,
                                RequestId request_id) {
-  return Run(Freeing(session, pages, request_id)).status();
+  return Run(Freeing(session, {pages.begin(), pages.end()}, request_id))
+      .status();
 }
 
 absl::StatusOr<PrefixScore> PrefixCache::Score(const PrefixQuery& query) {
@@ -195,29 +169,11 @@ absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   return result;
 }
 
-// No call finds the locks any more once all of them were checked, so that they
-// may be released in steps.
-absl::Status PrefixCache::Unlock(SessionId session_id,
-                                 std::span<const LockId> ids,
+absl::Status PrefixCache::Unlock(SessionId session,
+                                 std::span<const LockId> locks,
                                  RequestId request_id) {
-  RETURN_IF_ERROR(CheckDistinct(ids));
-  {
-    Hold hold(this, Operation::kUnlock);
-    ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(session_id));
-    ASSIGN_OR_RETURN(const Unlocked* const first,
-                     FindAnswer<Unlocked>(parts_, *session, request_id));
-    if (first != nullptr) return absl::OkStatus();
-    RETURN_IF_ERROR(parts_.sessions.BeginRelease(*session, ids));
-    KeepAnswer(parts_, *session, request_id, Unlocked());
-    ids = ReleaseSome(parts_, *session, ids);
-  }
-  while (!ids.empty()) {
-    Hold hold(this, Operation::kUnlock);
-    const Session* const session = parts_.sessions.Find(session_id);
-    if (session == nullptr) break;  // its end releases them
-    ids = ReleaseSome(parts_, *session, ids);
-  }
-  return absl::OkStatus();
+  return Run(Unlocking(session, {locks.begin(), locks.end()}, request_id))
+      .status();
 }
 
 bool PrefixCache::Step(SteppedWork& work) {
@@ -270,7 +226,7 @@ void PrefixCache::CloseSession(SessionId id) {
     Hold hold(this);
     parts_.holdings.Close(id);
   }
-  FinishEnds();
+  BeginEnds();
 }
 
 void PrefixCache::SuspendSession(SessionId id, absl::Time lost_at) {
@@ -278,7 +234,7 @@ void PrefixCache::SuspendSession(SessionId id, absl::Time lost_at) {
     Hold hold(this);
     parts_.holdings.Suspend(id, lost_at);
   }
-  FinishEnds();
+  BeginEnds();
 }
 
 absl::StatusOr<SessionNumber> PrefixCache::ResumeSession(SessionId id) {
@@ -317,15 +273,16 @@ void PrefixCache::WriterGone(WriterId writer) {
     Hold hold(this);
     parts_.holdings.WriterGone(writer);
   }
-  FinishEnds();
+  BeginEnds();
 }
 
-void PrefixCache::FinishEnds() {
-  for (bool has_more = true; has_more;) {
-    std::vector<std::unique_ptr<KindIndex>> garbage;  // outlives the hold
-    Hold hold(this);
-    has_more = parts_.holdings.EndStep();
-    garbage = parts_.blocks.kinds().TakeGarbage();
+void PrefixCache::BeginEnds() {
+  SessionEnds ends;
+  if (Step(ends)) return;
+  if (options_.on_ends != nullptr) {
+    options_.on_ends();
+  } else {
+    Finish(ends);
   }
 }
 
@@ -338,7 +295,7 @@ ExpiredSessions PrefixCache::ExpireSessions(absl::Time now,
     parts_.tree.set_time(static_cast<uint32_t>(absl::ToUnixMillis(now) / 100));
     parts_.holdings.Expire(quarantine);
   }
-  FinishEnds();
+  BeginEnds();
   Hold hold(this);
   return parts_.holdings.TakeExpired();
 }

@@ -57,8 +57,8 @@ namespace pando {
 // that is unknown, has ended or is of an earlier epoch gives SESSION_LOST.
 //
 // Invariants, beside those of the parts: each page is in exactly one state; a
-// sealed page is in exactly one node; each lock belongs to one live session and
-// names one live node; each reserved page belongs to one live session.
+// sealed page is in exactly one node; each lock and each reserved page belongs
+// to one session that lives, or ends in steps; each lock names one live node.
 class PrefixCache {
  public:
   struct Options {
@@ -80,6 +80,11 @@ class PrefixCache {
     // outside the mutex, by the thread that ended the wait, maybe before the
     // Match that began the wait has returned. Must be set when matches wait.
     std::function<void(WaitId, PendingOutcome)> on_wait_over = nullptr;
+    // Sessions, or the quarantine of pages, have ended, and more is to be
+    // released than goes in one step: the rest goes as the caller takes the
+    // steps of SessionEnds. Called outside the mutex, by the thread that ended
+    // them. Null: the call that ends them takes all steps.
+    std::function<void()> on_ends = nullptr;
     // Gives nanoseconds of a time that only goes forward. Null: no operation is
     // timed.
     int64_t (*clock)() = nullptr;
@@ -141,7 +146,8 @@ class PrefixCache {
   absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
   // The worker ends its session and writes no more: its locks are released and
   // its pages are free. If the session was lost already, its pages in
-  // quarantine are.
+  // quarantine are. As with all ends of sessions, Options::on_ends says when
+  // that is done.
   void CloseSession(SessionId id);
   // The liveness stream broke: the session is lost at `lost_at` unless it is
   // resumed before; at once if all its writers are gone.
@@ -177,9 +183,10 @@ class PrefixCache {
   // the first call.
   void TakeChurn(std::vector<RawEvent>& events);
 
-  // Match, Insert, Allocate and, as Freeing, Free take steps, so that other
-  // calls run in between; few pages take one. A caller with other work takes
-  // the steps itself. What the request refers to outlives them.
+  // Match, Insert, Allocate and, as Freeing and Unlocking, Free and Unlock take
+  // steps, so that other calls run in between; few pages or locks take one. A
+  // caller with other work takes the steps itself. What the request refers to
+  // outlives them.
   Matching Start(const MatchRequest& request) const;
   Inserting Start(const InsertRequest& request) const;
   Allocation Start(const AllocateRequest& request) const;
@@ -266,9 +273,8 @@ class PrefixCache {
   // to take the mutex.
   class Hold;
 
-  // Takes from the sessions that have ended what they held, and from the kinds
-  // of blocks that have ended their memory, in steps.
-  void FinishEnds();
+  // Takes a step of SessionEnds; if there are more, on_ends sees to them.
+  void BeginEnds();
   void Release(SessionId id, uint64_t bytes);
 
   const Options options_;

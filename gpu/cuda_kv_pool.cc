@@ -81,6 +81,15 @@ absl::StatusOr<std::unique_ptr<PageChecksummer>> CudaKvPool::MakeChecksummer()
   return MakeCudaPageChecksummer(layout(), memories_);
 }
 
+absl::Status CheckShardsFit(uint64_t shard_bytes,
+                            const std::vector<std::string>& devices) {
+  for (const std::string& name : devices) {
+    ASSIGN_OR_RETURN(const cuda::Device device, cuda::FindDevice(name));
+    RETURN_IF_ERROR(CheckFitsDevice(device, shard_bytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<uint64_t> FreeBytesPerShard(
     const std::vector<std::string>& devices) {
   // The keys are UUIDs, because one device may be named in two ways.

@@ -44,6 +44,11 @@ class CudaKvPool final : public KvPool {
 absl::StatusOr<uint64_t> FreeBytesPerShard(
     const std::vector<std::string>& devices);
 
+// Fails when a device is not there, or has less memory than a shard, be it free
+// or not.
+absl::Status CheckShardsFit(uint64_t shard_bytes,
+                            const std::vector<std::string>& devices);
+
 }  // namespace pando
 
 #endif  // PANDO_GPU_CUDA_KV_POOL_H_

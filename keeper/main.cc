@@ -14,6 +14,7 @@
 #include <cstring>
 #include <iterator>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/unique_fd.h"
@@ -104,25 +105,33 @@ class Keeper {
   }
 
   // If the program has ended: the code to end with, or the time of its next
-  // start.
+  // start. The first process of a container has all its orphans for children.
   std::optional<int> Reap() {
     int status = 0;
-    if (child_ == 0 || waitpid(child_, &status, WNOHANG) != child_) return {};
+    pid_t ended;
+    do {
+      ended = waitpid(-1, &status, WNOHANG);
+    } while (ended > 0 && ended != child_);
+    if (ended <= 0) return {};
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     const int signal = WTERMSIG(status);
     if (is_stopping_) return kSignalBase + signal;
     notify_.Receive(child_, store_);  // what it sent before it died
     const Clock::time_point now = Clock::now();
     start_at_ = now + back_off_.After(now - started_at_);
+    const std::string what = "process " + std::to_string(child_) +
+                             " was ended by signal " + std::to_string(signal) +
+                             " (" + strsignal(signal) + ")";
     std::fprintf(
         stderr,
-        "pando-keeper: process %d was ended by signal %d (%s); it is "
-        "started again in %lld ms with %zu descriptors\n",
-        child_, signal, strsignal(signal),
+        "pando-keeper: %s; it is started again in %lld ms with %zu "
+        "descriptors\n",
+        what.c_str(),
         static_cast<long long>(
             std::chrono::floor<std::chrono::milliseconds>(start_at_ - now)
                 .count()),
         store_.kept().size());
+    notify_.TellServiceManager("STATUS=" + what);
     child_ = 0;
     return {};
   }
@@ -156,6 +165,9 @@ int Main(int argc, char** argv) {
                  argc > 1 ? argv[1] : "", kHelp);
     return kUsageError;
   }
+  // The process that started this one may ignore the signal, and then it would
+  // not be sent.
+  std::signal(SIGCHLD, SIG_DFL);
   sigset_t watched;
   sigset_t inherited;
   sigemptyset(&watched);

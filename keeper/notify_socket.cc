@@ -55,8 +55,8 @@ pid_t Open(msghdr& message, std::vector<UniqueFd>& descriptors) {
 }  // namespace
 
 NotifySocket::NotifySocket() {
-  const char* const upper = std::getenv("NOTIFY_SOCKET");
-  if (upper != nullptr) upper_address_ = upper;
+  const char* const manager = std::getenv("NOTIFY_SOCKET");
+  if (manager != nullptr) service_manager_ = manager;
   UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int yes = 1;
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
@@ -95,12 +95,12 @@ void NotifySocket::Receive(pid_t from, DescriptorStore& store) {
     std::vector<UniqueFd> descriptors;
     if (Open(message, descriptors) != from) continue;
     const std::string_view said(text.data(), static_cast<size_t>(size));
-    if (!store.Take(said, std::move(descriptors))) PassUp(said);
+    if (!store.Take(said, std::move(descriptors))) TellServiceManager(said);
   }
 }
 
-void NotifySocket::PassUp(std::string_view message) const {
-  const auto [address, size] = AddressOf(upper_address_);
+void NotifySocket::TellServiceManager(std::string_view message) const {
+  const auto [address, size] = AddressOf(service_manager_);
   if (size == 0) return;
   sendto(fd_.get(), message.data(), message.size(), MSG_NOSIGNAL,
          reinterpret_cast<const sockaddr*>(&address), size);

@@ -28,13 +28,13 @@ class NotifySocket {
   // Those that are not for the store go on to the service manager that started
   // the keeper, if there is one.
   void Receive(pid_t from, DescriptorStore& store);
+  // Tells that service manager; has no effect where there is none.
+  void TellServiceManager(std::string_view message) const;
 
  private:
-  void PassUp(std::string_view message) const;
-
   UniqueFd fd_;
   std::string address_;
-  std::string upper_address_;  // empty: there is none
+  std::string service_manager_;  // its address; empty: there is none
 };
 
 }  // namespace pando::keeper

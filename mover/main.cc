@@ -7,11 +7,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/default_socket.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
 #include "cuda/device.h"
@@ -28,7 +30,7 @@ constexpr int kUsageError = 2;
 constexpr timespec kRetryPeriod = {.tv_sec = 0, .tv_nsec = 300'000'000};
 
 struct Options {
-  std::string socket = "/run/pando/mover.sock";
+  std::string socket;  // empty: beside the one that calls go to
   std::string device = "0";
 };
 
@@ -39,6 +41,12 @@ absl::StatusOr<std::string> NameOf(const std::string& device) {
   return absl::StrCat("cuda:", gpu.uuid);
 }
 
+// A pandod that is started meanwhile may be elsewhere.
+std::string SocketNow(const Options& options) {
+  if (!options.socket.empty()) return options.socket;
+  return std::filesystem::path(SocketToCall()).replace_filename("mover.sock");
+}
+
 // Serves one pandod after the other, until a signal comes.
 absl::Status Run(const Options& options, const sigset_t& stop_signals) {
   const UniqueFd stop(signalfd(-1, &stop_signals, SFD_CLOEXEC));
@@ -47,7 +55,7 @@ absl::Status Run(const Options& options, const sigset_t& stop_signals) {
   std::string last_message;
   while (true) {
     absl::StatusOr<PandodLink> link =
-        PandodLink::Connect(options.socket, device);
+        PandodLink::Connect(SocketNow(options), device);
     if (link.ok()) last_message.clear();
     const absl::Status status = link.ok() ? link->Serve(stop) : link.status();
     if (!absl::IsUnavailable(status)) return status;
@@ -70,8 +78,8 @@ int Main(int argc, char** argv) {
       "pando-mover");
   app.set_version_flag("--version", "pando-mover " PANDO_VERSION);
   app.add_option("--socket", options.socket,
-                 "pandod's --mover-socket; waits until it is there")
-      ->capture_default_str();
+                 "pandod's --mover-socket; waits until it is there; if empty, "
+                 "mover.sock beside the socket that pandod has by default");
   app.add_option("--device", options.device,
                  "GPU by its number here or its UUID, as in --pool-devices; "
                  "host for a pool in host memory")

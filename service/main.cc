@@ -22,7 +22,6 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
-#include "os/allocator.h"
 #include "os/keeping/kept_descriptors.h"
 #include "os/keeping/owner_lock.h"
 #include "os/logging/log.h"
@@ -186,7 +185,6 @@ int Main(int argc, char** argv) {
   // Debian's Abseil looks for deadlocks at each lock, gRPC's included: a tenth
   // of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  MergeFreedMemoryAtOnce();
   const Options& options = command->options;
   // Done before there are threads, which inherit it. SIGPIPE would end pandod
   // when the reader of its log is gone, and SIGXFSZ when memory or a file is
@@ -197,7 +195,9 @@ int Main(int argc, char** argv) {
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   WarnOfFileLimit();
-  KeptDescriptors kept = KeptDescriptors::FromEnvironment();
+  absl::StatusOr<KeptDescriptors> given = KeptDescriptors::FromEnvironment();
+  if (!given.ok()) return CannotStart(given.status());
+  KeptDescriptors& kept = *given;
   if (options.keep == "no") kept.Abandon();
   // Locked until this process ends, however that comes.
   const absl::StatusOr<UniqueFd> owner = OwnKept(kept);

@@ -118,9 +118,15 @@ class Server {
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
-  // The periodic work: ends sessions whose grace is over, frees pages whose
-  // quarantine is over, and prunes what the log and the call rates remember.
+  // The bytes of one page.
+  uint64_t PageBytesOfAllShards() const;
+  // The periodic work: begins to end sessions whose grace is over and to free
+  // pages whose quarantine is over, and prunes what the log and the call rates
+  // remember.
   void RunHousekeeping();
+  // Takes a step of what is left of sessions that have ended, and asks for the
+  // next one.
+  void TakeStepOfEnds();
   void Forget(SessionId ended);
   // Zero: never.
   absl::Duration WatermarkPeriod() const;
@@ -157,6 +163,7 @@ class Server {
   PendingMatches pending_matches_;
   SteppedCalls stepped_calls_;
   Wakeup* const drain_announcement_;
+  Wakeup* const ends_step_;
   Wakeup* const watermark_step_;
   Wakeup* const check_step_;
   Timer* watermark_timer_ = nullptr;

@@ -50,8 +50,7 @@ absl::Status CheckSecrets(const Options& options) {
 }
 
 absl::Status CheckTiers(const Options& options) {
-  // The bytes of a page come with the layout, with which this is checked again.
-  if (options.is_open) return absl::OkStatus();
+  if (options.is_open) return CheckTiersOfOpenPool(options);
   ASSIGN_OR_RETURN(const KvLayout layout,
                    MakeKvLayout(ShapeOf(options), options.pool_pages));
   const uint64_t block_bytes = PageBytes(layout) * options.pool_shards;
@@ -72,6 +71,12 @@ absl::Status CheckBlockTierDisk(const Options& options) {
 }
 
 }  // namespace
+
+absl::Status CheckTiersOfOpenPool(const Options& options) {
+  if (options.tier_host_bytes == 0) return absl::OkStatus();
+  constexpr uint64_t kSmallestPage = 1;
+  return HostStore::BytesOf(options.tier_host_bytes, kSmallestPage).status();
+}
 
 absl::Status CheckStart(const Options& options) {
   for (const std::string& path :

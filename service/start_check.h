@@ -12,6 +12,10 @@ namespace pando {
 // shared tier, and takes no address.
 absl::Status CheckStart(const Options& options);
 
+// What can be said of the tiers of an open pool. The bytes of a page come with
+// the layout, with which all is checked again.
+absl::Status CheckTiersOfOpenPool(const Options& options);
+
 }  // namespace pando
 
 #endif  // PANDO_SERVICE_START_CHECK_H_

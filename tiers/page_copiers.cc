@@ -34,6 +34,7 @@ absl::Status PageCopiers::StartMovers(const Config& config) {
                    TransferMemory::Make(BlockBytes(*pool_), host_bytes));
   absl::StatusOr<std::unique_ptr<PageMovers>> movers =
       PageMovers::Start({.socket = config.mover_socket,
+                         .kept = config.kept,
                          .times = {.quarantine = config.quarantine}},
                         pool_, memory_.get());
   if (!movers.ok()) {

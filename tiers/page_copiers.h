@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gpu/kv_pool.h"
+#include "os/keeping/kept_descriptors.h"
 #include "tiers/copying/page_blocks.h"
 #include "tiers/copying/page_movers.h"
 #include "tiers/copying/transfer_memory.h"
@@ -23,6 +24,8 @@ class PageCopiers {
   struct Config {
     // Where pando-movers connect; empty: this process maps the pool.
     std::string mover_socket;
+    // Where that socket is kept for the next process. Null: nowhere.
+    KeptDescriptors* kept = nullptr;
     // How long a mover may go on that is not known to have ended.
     absl::Duration quarantine;
     // The host tier, which movers copy to and from without a step between; 0:

@@ -123,6 +123,20 @@ void TierLoads::ForgetNow(const std::optional<NamespaceKey>& ns) {
   has_forgotten_ = true;
 }
 
+void TierLoads::SetModel(const std::string& model_digest) {
+  mover_->EndAll();
+  absl::MutexLock hold(&mutex_);
+  model_digest_ = model_digest;
+}
+
+void TierLoads::SetModelNow(const std::string& model_digest) {
+  NamespaceKey named;
+  named.extra_key = model_digest;
+  tiers_->SetModel(NamespaceDigest(hasher_, named));
+  absl::MutexLock hold(&mutex_);
+  has_forgotten_ = true;
+}
+
 bool TierLoads::IsWanted(const Load& load) {
   if (load.action == LoadAction::kStart) return true;
   // Only within a turn may a call have ended its lookup and not yet wait.
@@ -135,11 +149,13 @@ void TierLoads::RunLookups() {
   while (true) {
     std::optional<Lookup> lookup;
     std::vector<std::optional<NamespaceKey>> flushed;
+    std::string model_digest;
     {
       absl::MutexLock hold(&mutex_);
       mutex_.Await(absl::Condition(this, &TierLoads::HasLookup));
       flushed.swap(flushed_);
-      if (flushed.empty()) {
+      model_digest.swap(model_digest_);
+      if (flushed.empty() && model_digest.empty()) {
         if (is_stopped_) return;
         lookup = std::move(lookups_.front());
         lookups_.pop_front();
@@ -147,6 +163,7 @@ void TierLoads::RunLookups() {
       }
     }
     for (const std::optional<NamespaceKey>& ns : flushed) ForgetNow(ns);
+    if (!model_digest.empty()) SetModelNow(model_digest);
     if (!lookup.has_value()) continue;
     calls_.Answer(lookup->id, LookUp(*lookup));
   }

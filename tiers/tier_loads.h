@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -54,6 +55,9 @@ class TierLoads final : public PrefixLoader {
   // next lookup.
   void Forget(const NamespaceKey& ns) override { ForgetSoon(ns); }
   void ForgetAll() override { ForgetSoon(std::nullopt); }
+  // Told once, by the first worker that says which configuration of the model
+  // it has. Only what the tiers have of it is found after that.
+  void SetModel(const std::string& model_digest);
   // Runs the handlers of all calls that wait for a lookup again.
   void ResumeAll() { calls_.ResumeAll(); }
 
@@ -89,6 +93,7 @@ class TierLoads final : public PrefixLoader {
   void RunLookups();
   void ForgetSoon(std::optional<NamespaceKey> ns);
   void ForgetNow(const std::optional<NamespaceKey>& ns);
+  void SetModelNow(const std::string& model_digest);
   Kept LookUp(Lookup& lookup);
   // After `cached` pages of a prompt, `kept` follow.
   Kept KeptAfter(size_t cached, const TierStack::KeptRun& kept) const;
@@ -109,7 +114,8 @@ class TierLoads final : public PrefixLoader {
   void RunLoads();
   void LoadAndPublish(const Load& load);
   bool HasLookup() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return is_stopped_ || !lookups_.empty() || !flushed_.empty();
+    return is_stopped_ || !lookups_.empty() || !flushed_.empty() ||
+           !model_digest_.empty();
   }
   bool HasLoad() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || has_forgotten_ || !loads_.empty();
@@ -132,6 +138,8 @@ class TierLoads final : public PrefixLoader {
   size_t lookup_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
   // Namespaces to be forgotten; none: all.
   std::vector<std::optional<NamespaceKey>> flushed_ ABSL_GUARDED_BY(mutex_);
+  // To be told to the tiers; empty: nothing.
+  std::string model_digest_ ABSL_GUARDED_BY(mutex_);
   // The tiers have blocks to be erased.
   bool has_forgotten_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);

@@ -76,6 +76,13 @@ void TierStack::Forget(std::optional<uint64_t> ns_digest) {
   if (remote_ != nullptr) remote_->Forget(ns_digest);
 }
 
+void TierStack::SetModel(uint64_t model) {
+  for (const Local& local : local_) {
+    local.tier->SetModel(static_cast<uint32_t>(model));
+  }
+  if (remote_ != nullptr) remote_->SetModel(model);
+}
+
 void TierStack::EraseForgotten() {
   for (const Local& local : local_) local.tier->EraseForgotten();
 }

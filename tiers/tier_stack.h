@@ -46,6 +46,9 @@ class TierStack {
   // it, does.
   void Forget(std::optional<uint64_t> ns_digest);
   void EraseForgotten();
+  // Which configuration of the model computes from now on. EraseForgotten is
+  // called after it, too.
+  void SetModel(uint64_t model);
 
  private:
   struct Local {

@@ -73,6 +73,7 @@ absl::StatusOr<std::unique_ptr<Tiers>> Tiers::Start(const Config& config,
                                                     const Parts& parts) {
   ASSIGN_OR_RETURN(std::unique_ptr<PageCopiers> copiers,
                    PageCopiers::Start({.mover_socket = config.mover_socket,
+                                       .kept = config.kept,
                                        .quarantine = config.quarantine,
                                        .host_tier_bytes = config.host_bytes},
                                       parts.pool));

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "os/keeping/kept_descriptors.h"
 #include "tiers/copying/page_movers.h"
 #include "tiers/local/local_tier.h"
 #include "tiers/mover.h"
@@ -28,6 +29,8 @@ class Tiers {
     std::string model;
     // Where pando-movers connect; empty: pages are mapped and copied here.
     std::string mover_socket;
+    // Where that socket is kept for the next process. Null: nowhere.
+    KeptDescriptors* kept = nullptr;
     // How long a mover may go on that is not known to have ended.
     absl::Duration quarantine;
     // 0, empty: there is no such tier.
@@ -59,6 +62,11 @@ class Tiers {
   TierChanges* host_changes() { return host_.get(); }
   TierChanges* disk_changes() { return disk_.get(); }
   PrefixLoader* loads() { return &loads_; }
+  // In the turn; told once: which configuration of the model computes. What the
+  // tiers keep of others is not found.
+  void SetModel(const std::string& model_digest) {
+    loads_.SetModel(model_digest);
+  }
   // Gives up what is being loaded or stored, and begins nothing any more. Must
   // be called in the turn.
   void BeginDrain();

@@ -10,6 +10,7 @@ usage: tools/test_stages.py RESULTS_FOLDER TARGET[+BUILD]...
 """
 
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,8 @@ class Stage:
     target: str
     exit_code: int
     seconds: float
+    cpu_seconds: float
+    """Of the stage and of what was made meanwhile."""
     verdicts: Verdicts
 
     def row(self) -> str:
@@ -62,7 +65,7 @@ class Stage:
         result = "ok" if self.exit_code == 0 else "FAILED"
         return (
             f"{self.target:14} {result:8} {passed:>8} {failed:>8} {skipped:>8} "
-            f"{self.seconds:>9,.0f}"
+            f"{self.seconds:>9,.0f} {self.cpu_seconds:>6,.0f}"
         )
 
 
@@ -106,13 +109,21 @@ def run_stage(stage: str, results: Path) -> Stage:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     print(f"\n== {target} ==", flush=True)
+    cpu_before = cpu_seconds()
     with made_meanwhile(build, folder / "meanwhile.log"):
         begin = time.monotonic()
         done = subprocess.run(
             ["make", "--no-print-directory", target, f"RESULTS={folder.resolve()}"]
         )
         seconds = time.monotonic() - begin
-    return Stage(target, done.returncode, seconds, read_verdicts(folder))
+    cpu = cpu_seconds() - cpu_before
+    return Stage(target, done.returncode, seconds, cpu, read_verdicts(folder))
+
+
+def cpu_seconds() -> float:
+    """Of all processes that this one has waited for, and theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def item(text: str) -> str:
@@ -129,7 +140,7 @@ def item(text: str) -> str:
 def summary(stages: list[Stage]) -> str:
     headings = (
         f"{'stage':14} {'result':8} {'passed':>8} {'failed':>8} {'skipped':>8} "
-        f"{'seconds':>9}"
+        f"{'seconds':>9} {'CPU':>6}"
     )
     lines = ["", headings, "-" * len(headings), *(stage.row() for stage in stages)]
     skipped = sum((stage.verdicts.skipped for stage in stages), Counter())

@@ -1,9 +1,10 @@
 // The whole index: memory for each cached token, and the self-check.
 #include <benchmark/benchmark.h>
-#include <malloc.h>
+#include <jemalloc/jemalloc.h>
 
 #include <memory>
 
+#include "base/check.h"
 #include "bench/core/workload.h"
 
 namespace pando::bench {
@@ -12,8 +13,13 @@ namespace {
 constexpr size_t kLeafTokens = 256;
 
 size_t AllocatedBytes() {
-  const struct mallinfo2 info = mallinfo2();
-  return info.uordblks + info.hblkhd;
+  uint64_t now = 1;
+  size_t bytes = 0;
+  size_t size = sizeof(bytes);
+  // The figures are those of the last epoch that was asked for.
+  CHECK(mallctl("epoch", nullptr, nullptr, &now, sizeof(now)) == 0);
+  CHECK(mallctl("stats.allocated", &bytes, &size, nullptr, 0) == 0);
+  return bytes;
 }
 
 // Without the page pool's own record of each page, which is there before

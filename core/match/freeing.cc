@@ -1,6 +1,7 @@
 #include "core/match/freeing.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/match/repeats.h"
 
@@ -42,7 +43,7 @@ bool Freeing::Begin(CacheParts& parts, Session& session) {
 }
 
 bool Freeing::Check(CacheParts& parts, Session& session) {
-  const auto next = pages_.subspan(
+  const auto next = std::span(pages_).subspan(
       checked_, std::min<size_t>(pages_.size() - checked_, kStepFreedPages));
   status_ = listed_.CheckMore(parts.pool, session.reserved, next);
   if (!status_.ok()) {

@@ -1,8 +1,10 @@
 #ifndef PANDO_CORE_MATCH_FREEING_H_
 #define PANDO_CORE_MATCH_FREEING_H_
 
+#include <cstddef>
 #include <optional>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "core/match/page_steps.h"
@@ -15,10 +17,8 @@ namespace pando {
 // the same way.
 class Freeing final : public SteppedWork {
  public:
-  // The pages outlive this.
-  Freeing(SessionId session, std::span<const PageId> pages,
-          RequestId request_id)
-      : session_(session), pages_(pages), request_id_(request_id) {}
+  Freeing(SessionId session, std::vector<PageId> pages, RequestId request_id)
+      : session_(session), pages_(std::move(pages)), request_id_(request_id) {}
 
   bool Step(CacheParts& parts) override;
   std::optional<Operation> operation() const override {
@@ -37,7 +37,7 @@ class Freeing final : public SteppedWork {
   bool Free(CacheParts& parts, Session& session);
 
   const SessionId session_;
-  std::span<const PageId> pages_;  // that are left
+  std::vector<PageId> pages_;  // that are left
   const RequestId request_id_;
   Stage stage_ = Stage::kBegin;
   size_t checked_ = 0;

@@ -79,6 +79,12 @@ struct Node {
   std::span<const PageId> pages() const {
     return {segment->pages() + first_page, page_count};
   }
+  // Empty when its segment has none.
+  std::span<const PagePrint> prints() const {
+    const PagePrint* const all = segment->prints();
+    if (all == nullptr) return {};
+    return {all + first_page, page_count};
+  }
 };
 
 }  // namespace pando

@@ -1,5 +1,6 @@
 #include "core/nodes/page_pool.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,10 +57,14 @@ void PagePool::FreeSealed(std::span<const PageId> pages) {
   Free(pages, PageState::kSealed);
 }
 
-std::vector<PageId> PagePool::Quarantine(PageOwner& owner) {
-  for (PageId page : owner.pages) --reserved_[quota_class(page)];
-  Move(owner.pages, PageState::kReserved, PageState::kQuarantined);
-  return std::exchange(owner.pages, {});
+void PagePool::Quarantine(PageOwner& owner, size_t most,
+                          std::vector<PageId>& quarantined) {
+  const size_t kept = owner.pages.size() - std::min(most, owner.pages.size());
+  const std::span<const PageId> pages = std::span(owner.pages).subspan(kept);
+  for (PageId page : pages) --reserved_[quota_class(page)];
+  Move(pages, PageState::kReserved, PageState::kQuarantined);
+  quarantined.insert(quarantined.end(), pages.begin(), pages.end());
+  owner.pages.resize(kept);
 }
 
 void PagePool::FreeQuarantined(std::span<const PageId> pages) {

@@ -93,9 +93,10 @@ class PagePool {
   void Seal(PageOwner& owner, std::span<const PageId> pages);
   // The pages have left the tree.
   void FreeSealed(std::span<const PageId> pages);
-  // Puts all pages of `owner` into quarantine, and returns them; `owner` has
-  // none afterwards.
-  std::vector<PageId> Quarantine(PageOwner& owner);
+  // Puts the last pages of `owner` into quarantine, at most `most`, and appends
+  // them to `quarantined`; `owner` has them no more.
+  void Quarantine(PageOwner& owner, size_t most,
+                  std::vector<PageId>& quarantined);
   // Frees quarantined pages.
   void FreeQuarantined(std::span<const PageId> pages);
 

@@ -23,9 +23,8 @@ struct Run {
   uint16_t is_in_shadow : 1 = 0;  // wholly or in part, see ShadowLru
   uint8_t uses = 0;               // 255: or more
   uint8_t bin = 0;                // of the age, see reuse_class.h
-  uint64_t prefix_hash = 0;       // of all pages up to the end of the run
 };
-static_assert(sizeof(Run) == 24);
+static_assert(sizeof(Run) == 16);
 
 }  // namespace pando
 

@@ -25,6 +25,13 @@ SegmentRef SegmentRef::Copy(std::span<const Token> first_tokens,
   return SegmentRef(segment);
 }
 
+PagePrint* SegmentRef::MakePrints() {
+  if (segment_->prints_ == nullptr) {
+    segment_->prints_ = std::make_unique<PagePrint[]>(segment_->page_count_);
+  }
+  return segment_->prints_.get();
+}
+
 SegmentRef::~SegmentRef() {
   if (segment_ == nullptr ||
       segment_->references_.fetch_sub(1, std::memory_order_acq_rel) > 1) {

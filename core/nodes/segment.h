@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -10,10 +11,15 @@
 
 namespace pando {
 
+// A short hash of a page and of all that comes before it, see
+// core/reuse/prefix_hash.h; 0: not known.
+using PagePrint = uint32_t;
+
 // A run of whole pages: the tokens that spell them and their page ids, in one
 // allocation. Nodes hold slices of a segment, so that splitting a node copies
 // nothing. Made through SegmentRef; freed with its last reference. Tokens and
-// pages never change, and may be read by any thread that holds a reference.
+// pages never change, and may be read by any thread that holds a reference;
+// prints are the cache's own.
 class Segment {
  public:
   Segment(const Segment&) = delete;
@@ -29,6 +35,8 @@ class Segment {
   const PageId* pages() const {
     return reinterpret_cast<const PageId*>(tokens() + token_count_);
   }
+  // A print for each page, kept by ReuseLearner; null: there are none.
+  const PagePrint* prints() const { return prints_.get(); }
 
  private:
   friend class SegmentRef;
@@ -38,9 +46,10 @@ class Segment {
         page_count_(page_count) {}
 
   std::atomic<uint32_t> references_ = 1;
-  uint32_t used_pages_;  // guarded by the cache's mutex
+  uint32_t used_pages_;  // this and the prints: guarded by the cache's mutex
   const uint32_t token_count_;
   const uint32_t page_count_;
+  std::unique_ptr<PagePrint[]> prints_;
 };
 
 // A counted reference to a segment, or to none. A reference is used by one
@@ -75,6 +84,9 @@ class SegmentRef {
   const Segment* operator->() const { return segment_; }
   // Counts `pages` of the segment as evicted.
   void NoteEvicted(uint32_t pages) { segment_->used_pages_ -= pages; }
+  // The prints of its pages, which are made, unknown, if there are none.
+  PagePrint* MakePrints();
+  void DropPrints() { segment_->prints_.reset(); }
   explicit operator bool() const { return segment_ != nullptr; }
 
  private:

@@ -207,7 +207,8 @@ void InvariantCheck::CheckTotals() {
   parts_.sessions.ForEachEnded(count);
   Expect(reserved == pool.count(PageState::kReserved),
          "pool: a reserved page belongs to no session");
-  Expect(parts_.holdings.quarantine().page_count() ==
+  Expect(parts_.holdings.quarantine().page_count() +
+                 parts_.holdings.quarantined_elsewhere() ==
              pool.count(PageState::kQuarantined),
          "pool: a quarantined page is in no batch");
   CheckPending();

@@ -163,7 +163,7 @@ struct AllocateResult {
 struct ExpiredSessions {
   // Lost since the last call, by time or because their processes ended.
   std::vector<SessionNumber> lost;
-  // Lost now or earlier, and none of their pages is in quarantine any more.
+  // Lost now or earlier, and nothing writes to their pages any more.
   std::vector<SessionId> gone;
 };
 

@@ -11,46 +11,69 @@ constexpr uint64_t kPagesOfCache = 16;
 
 // All memory is taken at once, so that nothing grows while calls wait.
 GhostRuns::GhostRuns(uint32_t capacity_pages)
-    : max_pages_(kPagesOfCache * capacity_pages),
+    : max_pages_(std::min<uint64_t>(kPagesOfCache * capacity_pages, kMaxPages)),
       max_ghosts_(
           static_cast<uint32_t>(std::min<uint64_t>(kMaxGhosts, max_pages_))) {
   ghosts_.reserve(max_ghosts_);
+  prints_.reserve(max_pages_);
   slots_.reserve(max_ghosts_);
 }
 
-std::optional<uint32_t> GhostRuns::Find(uint64_t first_page_hash) const {
-  const auto it = slots_.find(first_page_hash);
+std::optional<uint32_t> GhostRuns::Find(PagePrint first_page) const {
+  const auto it = slots_.find(first_page);
   if (it == slots_.end()) return std::nullopt;
   return it->second;
 }
 
-std::optional<uint32_t> GhostRuns::InTheWay(uint32_t ghosts,
-                                            uint32_t pages) const {
+uint32_t GhostRuns::CommonPages(uint32_t slot,
+                                std::span<const PagePrint> prints) const {
+  const auto most =
+      static_cast<uint32_t>(std::min<size_t>(pages(slot), prints.size()));
+  uint32_t common = 0;
+  while (common < most && print(slot, common) == prints[common]) ++common;
+  return common;
+}
+
+std::optional<uint32_t> GhostRuns::InTheWay(uint32_t pages) const {
+  if (used_ == 0) return std::nullopt;
+  const uint64_t used_prints = next_print_ - ghosts_[oldest_].first_print;
   const bool has_room =
-      used_ + ghosts <= max_ghosts_ && pages_ + pages <= max_pages_;
-  if (has_room || used_ == 0) return std::nullopt;
+      used_ < max_ghosts_ && used_prints + pages <= max_pages_;
+  if (has_room) return std::nullopt;
   return oldest_;
 }
 
-uint32_t GhostRuns::Add(uint64_t first_page_hash, const Run& run,
-                        uint32_t pages) {
+uint32_t GhostRuns::Add(std::span<const PagePrint> prints, const Run& run) {
   const uint32_t slot = (oldest_ + used_++) % max_ghosts_;
-  const Ghost ghost{run, first_page_hash, pages};
+  const Ghost ghost{run, next_print_, static_cast<uint32_t>(prints.size())};
   if (slot == ghosts_.size()) {
     ghosts_.push_back(ghost);
   } else {
     ghosts_[slot] = ghost;
   }
-  slots_.emplace(first_page_hash, slot);
-  pages_ += pages;
+  for (const PagePrint print : prints) {
+    const uint64_t place = next_print_++ % max_pages_;
+    if (place == prints_.size()) {
+      prints_.push_back(print);
+    } else {
+      prints_[place] = print;
+    }
+  }
+  slots_.emplace(prints.front(), slot);
   return slot;
 }
 
-void GhostRuns::Remove(uint32_t slot) {
+void GhostRuns::CutFront(uint32_t slot, uint32_t pages) {
   Ghost& ghost = ghosts_[slot];
-  slots_.erase(ghost.first_page_hash);
-  pages_ -= ghost.pages;
-  ghost.pages = 0;
+  slots_.erase(print(slot, 0));
+  ghost.first_print += pages;
+  ghost.pages -= pages;
+  slots_.emplace(print(slot, 0), slot);
+}
+
+void GhostRuns::Remove(uint32_t slot) {
+  slots_.erase(print(slot, 0));
+  ghosts_[slot].pages = 0;
   while (used_ > 0 && ghosts_[oldest_].pages == 0) {
     oldest_ = (oldest_ + 1) % max_ghosts_;
     --used_;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/ids.h"
+#include "core/nodes/segment.h"
 
 namespace pando {
 
@@ -49,26 +50,14 @@ struct PageHashes {
   }
 };
 
-// The hash of a prefix, which is that of a shorter one and of its last page. It
-// can be taken back page by page, so that what is trimmed off a run costs no
-// look at what stays.
-inline constexpr uint64_t kPrefixFactor = 0x9e37'79b9'7f4a'7c15;
-
-inline uint64_t AppendPageHash(uint64_t prefix, uint64_t page) {
-  return prefix * kPrefixFactor + page;
-}
-
-// The inverse of an odd number modulo 2^64, by Newton's method.
-constexpr uint64_t InverseOf(uint64_t odd) {
-  uint64_t inverse = odd;  // right in its last three bits
-  for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - odd * inverse;
-  return inverse;
-}
-
-inline uint64_t RemovePageHash(uint64_t prefix, uint64_t page) {
-  constexpr uint64_t kInverse = InverseOf(kPrefixFactor);
-  static_assert(kPrefixFactor * kInverse == 1);
-  return (prefix - page) * kInverse;
+// The print of a prefix is made of that of its pages but the last, and of the
+// hash of the last. Prints are short, because one is kept for each page that is
+// cached or remembered: two prefixes of one print are taken for one.
+inline PagePrint NextPrint(PagePrint before, uint64_t page_hash) {
+  constexpr uint64_t kFactor = 0x9e37'79b9'7f4a'7c15;
+  const uint64_t mixed = (before * kFactor + page_hash) * kFactor;
+  const auto print = static_cast<PagePrint>(mixed >> 32);
+  return print == 0 ? 1 : print;
 }
 
 }  // namespace pando

@@ -1,7 +1,7 @@
 #include "core/reuse/reuse_learner.h"
 
 #include <algorithm>
-#include <array>
+#include <span>
 
 #include "core/eviction/ghost_list.h"
 #include "core/requests/namespace.h"
@@ -11,10 +11,11 @@ namespace {
 
 constexpr uint32_t kMaxUses = 255;
 
-// A prompt that continues another differs from it, if at all, in the last
-// tokens. So a run becomes several ghosts, which end so many tokens before its
-// end: what comes before the difference is found again.
-constexpr std::array<uint32_t, 3> kCutsBeforeEnd = {64, 256, 1024};
+// That of the last page of a node, perhaps unknown.
+PagePrint LastPrintOf(const Node& node) {
+  const std::span<const PagePrint> prints = node.prints();
+  return prints.empty() ? 0 : prints.back();
+}
 
 }  // namespace
 
@@ -26,28 +27,26 @@ ReuseLearner::ReuseLearner(const Options& options, const Slab<Node>* nodes)
       shadow_(&history_, options.capacity_pages),
       observers_(options.quota_classes) {}
 
-PageHashes ReuseLearner::PagesOf(const Node& node) const {
-  return {node.tokens(options_.page_tokens), options_.page_tokens,
-          options_.page_tokens + node.ns->lookahead()};
-}
-
-void ReuseLearner::HashPrefix(Node& node) {
+void ReuseLearner::MakePrints(Node& node) {
   path_.clear();
-  Node* n = &node;
-  for (; n->run.prefix_hash == 0 && !n->is_root(); n = n->parent) {
+  for (Node* n = &node; !n->is_root() && LastPrintOf(*n) == 0; n = n->parent) {
     path_.push_back(n);
   }
-  if (n->is_root()) n->run.prefix_hash = GhostList::StartOf(*n->ns->key);
-  for (; !path_.empty(); path_.pop_back()) HashNode(*path_.back());
+  for (; !path_.empty(); path_.pop_back()) MakePrintsOf(*path_.back());
 }
 
-void ReuseLearner::HashNode(Node& node) {
-  const PageHashes pages = PagesOf(node);
-  uint64_t hash = node.parent->run.prefix_hash;
+void ReuseLearner::MakePrintsOf(Node& node) const {
+  const PageHashes pages{node.tokens(options_.page_tokens),
+                         options_.page_tokens,
+                         options_.page_tokens + node.ns->lookahead()};
+  PagePrint last =
+      node.parent->is_root()
+          ? static_cast<PagePrint>(GhostList::StartOf(*node.ns->key))
+          : LastPrintOf(*node.parent);
+  PagePrint* const prints = node.segment.MakePrints() + node.first_page;
   for (uint32_t page = 0; page < node.page_count; ++page) {
-    hash = AppendPageHash(hash, pages[page]);
+    prints[page] = last = NextPrint(last, pages[page]);
   }
-  node.run.prefix_hash = hash;
 }
 
 RequestFacts ReuseLearner::BeginRequest(uint32_t prompt_tokens,
@@ -75,13 +74,22 @@ void ReuseLearner::Enter(RunLink link, uint32_t bin) {
   Run& run = history_.At(link);
   tables_.CountReached(run.reuse_class, bin, history_.PagesOf(link));
   Node* const node = IsGhost(link) ? nullptr : nodes_->FindAt(link);
-  ReuseObserver* const observer =
-      node == nullptr || !node->is_leaf() || node->is_locked()
-          ? nullptr
-          : observers_[node->ns->quota_class];
+  ReuseObserver* const observer = node == nullptr ? nullptr : ObserverOf(*node);
   if (observer != nullptr) observer->BeforeAgeing(*node);
   run.bin = static_cast<uint8_t>(bin);
   if (observer != nullptr) observer->AfterAgeing(*node);
+}
+
+ReuseObserver* ReuseLearner::ObserverOf(const Node& node) const {
+  if (!node.is_leaf() || node.is_locked()) return nullptr;
+  return observers_[node.ns->quota_class];
+}
+
+void ReuseLearner::NoteLeftShadow(RunLink link) {
+  if (IsGhost(link)) return;
+  const Node& node = *nodes_->FindAt(link);
+  ReuseObserver* const observer = ObserverOf(node);
+  if (observer != nullptr) observer->LeftShadow(node);
 }
 
 uint32_t ReuseLearner::ClassOf(const Part& part,
@@ -94,28 +102,14 @@ uint32_t ReuseLearner::ClassOf(const Part& part,
   return of.number();
 }
 
-void ReuseLearner::HashPagesOf(const Node& leaf) {
-  hashes_.resize(leaf.page_count);
-  const PageHashes pages = PagesOf(leaf);
-  HashPrefix(*leaf.parent);
-  uint64_t hash = leaf.parent->run.prefix_hash;
-  for (uint32_t page = 0; page < leaf.page_count; ++page) {
-    hash = AppendPageHash(hash, pages[page]);
-    hashes_[page] = hash;
-  }
-}
-
 void ReuseLearner::TakeGhosts(const Node& leaf, RequestFacts* request) {
+  const std::span<const PagePrint> prints = leaf.prints();
   uint32_t begin = 0;
   while (begin < leaf.page_count) {
-    const std::optional<uint32_t> slot = ghosts_.Find(hashes_[begin]);
+    const std::optional<uint32_t> slot = ghosts_.Find(prints[begin]);
     if (!slot.has_value()) break;
-    const uint32_t pages = ghosts_.pages(*slot);
+    const uint32_t pages = ghosts_.CommonPages(*slot, prints.subspan(begin));
     const Run& run = ghosts_.run(*slot);
-    if (begin + pages > leaf.page_count ||
-        hashes_[begin + pages - 1] != run.prefix_hash) {
-      break;
-    }
     CountUse(GhostLink(*slot), pages);
     const uint32_t interval = IntervalLevel(history_.tick() - run.at);
     const uint32_t uses = std::min(kMaxUses, run.uses + 1u);
@@ -125,7 +119,7 @@ void ReuseLearner::TakeGhosts(const Node& leaf, RequestFacts* request) {
     } else {
       parts_.push_back({pages, uses, interval});
     }
-    DropGhost(*slot);
+    CutGhost(*slot, pages);
     begin += pages;
   }
   ghost_hits_ += begin;
@@ -140,14 +134,15 @@ void ReuseLearner::TakeGhosts(const Node& leaf, RequestFacts* request) {
 
 const std::vector<ReuseLearner::Part>& ReuseLearner::AddLeaf(
     Node& leaf, RequestFacts* request) {
-  HashPagesOf(leaf);
+  MakePrints(leaf);
   parts_.clear();
   TakeGhosts(leaf, request);
-  leaf.run = Run{.prefix_hash = hashes_.back()};
+  leaf.run = Run{};
   leaf.run.uses = static_cast<uint8_t>(parts_.back().uses);
   leaf.run.reuse_class = static_cast<uint16_t>(ClassOf(parts_.back(), request));
   new_pages_ += leaf.page_count;
-  Append(LinkOf(leaf), leaf.page_count);
+  Append(LinkOf(leaf));
+  tables_.CountReached(leaf.run.reuse_class, 0, leaf.page_count);
   return parts_;
 }
 
@@ -159,7 +154,7 @@ void ReuseLearner::SetPart(Node& node, const Part& part,
 
 // It counts as used as often as it was inserted.
 void ReuseLearner::Meet(Node& node, const RequestFacts* request) {
-  HashPrefix(node);
+  MakePrints(node);
   const uint32_t uses = std::clamp(node.hit_count, uint32_t{1}, kMaxUses);
   node.run.uses = static_cast<uint8_t>(uses);
   node.run.reuse_class = static_cast<uint16_t>(
@@ -198,10 +193,7 @@ void ReuseLearner::BeginUse(Node& node, const RequestFacts* request) {
   history_.Remove(link);
 }
 
-void ReuseLearner::EndUse(Node& node) {
-  history_.Append(LinkOf(node));
-  shadow_.Appended(LinkOf(node));
-}
+void ReuseLearner::EndUse(Node& node) { Append(LinkOf(node)); }
 
 void ReuseLearner::NoteUsed(RequestFacts* request) const {
   if (request == nullptr) return;
@@ -211,94 +203,51 @@ void ReuseLearner::NoteUsed(RequestFacts* request) const {
 
 void ReuseLearner::Split(Node& front, Node& back) {
   if (!Knows(back)) return;
-  const uint64_t end_hash = back.run.prefix_hash;
   front.run = back.run;
-  front.run.prefix_hash = end_hash;
-  if (back.page_count <= front.page_count) {
-    const PageHashes pages = PagesOf(back);
-    for (uint32_t page = back.page_count; page-- > 0;) {
-      front.run.prefix_hash =
-          RemovePageHash(front.run.prefix_hash, pages[page]);
-    }
-  } else {
-    HashNode(front);
-  }
   history_.PutAfter(LinkOf(front), LinkOf(back));
-  shadow_.Divided(LinkOf(front), front.page_count, LinkOf(back),
-                  /*was_evicted=*/false);
+  shadow_.Divided(LinkOf(front), front.page_count, LinkOf(back));
+  if (!back.run.is_in_shadow) NoteLeftShadow(LinkOf(back));
 }
 
 void ReuseLearner::Trim(Node& leaf, uint32_t kept, bool is_evicted) {
-  if (!Knows(leaf)) {
-    leaf.run.prefix_hash = 0;
-    return;
-  }
-  const uint64_t kept_hash = CutIntoPieces(leaf, kept);
+  if (!Knows(leaf)) return;
   if (is_evicted) {
-    AddGhosts(leaf, leaf.page_count - kept);
+    AddGhost(leaf, kept);
   } else {
     shadow_.Shrinks(LinkOf(leaf), kept);
   }
-  leaf.run.prefix_hash = kept_hash;
   if (kept > 0) return;
   shadow_.Leaves(LinkOf(leaf), 0);
   history_.Remove(LinkOf(leaf));
 }
 
-// What is evicted whole begins where its parent ends, which needs no look at
-// its pages.
-uint64_t ReuseLearner::CutIntoPieces(const Node& leaf, uint32_t kept) {
-  pieces_.clear();
-  const PageHashes pages = PagesOf(leaf);
-  uint64_t hash = leaf.run.prefix_hash;
-  uint32_t page = leaf.page_count;
-  for (size_t cut = 0; page > kept; ++cut) {
-    uint32_t first = kept;
-    if (cut < kCutsBeforeEnd.size()) {
-      const uint32_t distance =
-          PagesFor(kCutsBeforeEnd[cut], options_.page_tokens);
-      first =
-          std::max(kept, leaf.page_count - std::min(leaf.page_count, distance));
-    }
-    if (first == page) continue;
-    Piece piece{.first_page = first, .first_page_hash = 0, .end_hash = hash};
-    if (first == 0) {
-      hash = leaf.parent->run.prefix_hash;
-      piece.first_page_hash = AppendPageHash(hash, pages[0]);
-      page = 0;
-    }
-    while (page > first) {
-      piece.first_page_hash = hash;
-      hash = RemovePageHash(hash, pages[--page]);
-    }
-    pieces_.push_back(piece);
-  }
-  return hash;
-}
-
 // All room is made before the run is cut, so that whatever goes, the shadow
 // knows how many pages each run has.
-void ReuseLearner::AddGhosts(Node& leaf, uint32_t pages) {
-  for (const Piece& piece : pieces_) {
-    const std::optional<uint32_t> known = ghosts_.Find(piece.first_page_hash);
-    if (known.has_value()) DropGhost(*known);
-  }
-  const auto runs = static_cast<uint32_t>(pieces_.size());
-  while (const std::optional<uint32_t> slot = ghosts_.InTheWay(runs, pages)) {
-    DropGhost(*slot);
-  }
-  uint32_t end = leaf.page_count;
-  for (const Piece& piece : pieces_) {
-    Run run = leaf.run;
-    run.prefix_hash = piece.end_hash;
-    const RunLink ghost = GhostLink(
-        ghosts_.Add(piece.first_page_hash, run, end - piece.first_page));
-    history_.Replace(LinkOf(leaf), ghost);
-    history_.PutAfter(LinkOf(leaf), ghost);
-    shadow_.Divided(LinkOf(leaf), piece.first_page, ghost,
-                    /*was_evicted=*/true);
-    end = piece.first_page;
-  }
+void ReuseLearner::AddGhost(const Node& leaf, uint32_t kept) {
+  const std::span<const PagePrint> prints = leaf.prints().subspan(kept);
+  if (const auto known = ghosts_.Find(prints.front())) ForgetGhost(*known);
+  const auto pages = static_cast<uint32_t>(prints.size());
+  while (const auto slot = ghosts_.InTheWay(pages)) ForgetGhost(*slot);
+  const bool is_in_turn = OldestUnlocked(leaf.ns->quota_class) == &leaf;
+  const RunLink ghost = GhostLink(ghosts_.Add(prints, leaf.run));
+  history_.Replace(LinkOf(leaf), ghost);
+  history_.PutAfter(LinkOf(leaf), ghost);
+  shadow_.Divided(LinkOf(leaf), kept, ghost);
+  shadow_.Evicted(ghost, is_in_turn);
+}
+
+// It was used as far as it is cut.
+void ReuseLearner::CutGhost(uint32_t slot, uint32_t pages) {
+  if (pages == ghosts_.pages(slot)) return DropGhost(slot);
+  const auto other = ghosts_.Find(ghosts_.print(slot, pages));
+  if (other.has_value() && *other != slot) ForgetGhost(*other);
+  shadow_.FrontLeaves(GhostLink(slot), pages);
+  ghosts_.CutFront(slot, pages);
+}
+
+void ReuseLearner::ForgetGhost(uint32_t slot) {
+  shadow_.Forgets(GhostLink(slot));
+  DropGhost(slot);
 }
 
 void ReuseLearner::DropGhost(uint32_t slot) {
@@ -324,10 +273,9 @@ uint32_t ReuseLearner::ticks() const {
   return history_.tick() - options_.first_tick;
 }
 
-void ReuseLearner::Append(RunLink link, uint32_t pages) {
+void ReuseLearner::Append(RunLink link) {
   history_.Append(link);
-  shadow_.Appended(link);
-  tables_.CountReached(history_.At(link).reuse_class, 0, pages);
+  shadow_.Appended(link, [this](RunLink out) { NoteLeftShadow(out); });
 }
 
 }  // namespace pando

@@ -26,6 +26,8 @@ class ReuseObserver {
   // The bin of an unlocked leaf is about to change, and has changed.
   virtual void BeforeAgeing(Node& leaf) = 0;
   virtual void AfterAgeing(Node& leaf) = 0;
+  // LRU would hold nothing of an unlocked leaf from now on.
+  virtual void LeftShadow(const Node& leaf) = 0;
   // ReuseTables::index of the class changed.
   virtual void IndexChanged(uint32_t reuse_class) = 0;
 };
@@ -87,11 +89,10 @@ class ReuseLearner {
   // stays if it `is_evicted`.
   void Trim(Node& leaf, uint32_t kept, bool is_evicted);
 
-  // Whether the next victim must be LRU's: so it is while too little was seen,
-  // and while the guard holds.
-  bool MustFollowLru() const {
-    return ticks() < options_.warmup_ticks || shadow_.MustFollow();
-  }
+  // Whether too little was seen yet to choose any victim but LRU's.
+  bool IsWarmingUp() const { return ticks() < options_.warmup_ticks; }
+  // Whether what was gained pays for victims that LRU would keep.
+  bool MayOwe() const { return shadow_.MayOwe(); }
   Node* OldestUnlocked(uint32_t quota_class) {
     return history_.OldestUnlocked(quota_class);
   }
@@ -106,34 +107,34 @@ class ReuseLearner {
   uint64_t ghost_hits() const { return ghost_hits_; }
 
  private:
-  // A part of a run that becomes a ghost of its own.
-  struct Piece {
-    uint32_t first_page;
-    uint64_t first_page_hash;
-    uint64_t end_hash;
-  };
-
   // That passed since the learner began.
   uint32_t ticks() const;
   static RunLink LinkOf(const Node& node) { return Slab<Node>::IndexOf(node); }
   static RunLink GhostLink(uint32_t slot) { return slot | kGhostBit; }
-  PageHashes PagesOf(const Node& node) const;
-  // Hashes the prefix that ends with the node, unless that was done.
-  void HashPrefix(Node& node);
-  void HashNode(Node& node);
-  void HashPagesOf(const Node& leaf);
+  // Makes the prints of all pages up to the end of the node, unless that was
+  // done.
+  void MakePrints(Node& node);
+  void MakePrintsOf(Node& node) const;
   void Meet(Node& node, const RequestFacts* request);
   // Finds the ghosts of `leaf`, whose pages they become.
   void TakeGhosts(const Node& leaf, RequestFacts* request);
   uint32_t ClassOf(const Part& part, const RequestFacts* request) const;
   void Reclassify(Node& node, uint32_t reuse_class);
   void CountUse(RunLink link, uint32_t pages);
-  void Append(RunLink link, uint32_t pages);
-  // Cuts what comes after the first `kept` pages; returns the hash of these.
-  uint64_t CutIntoPieces(const Node& leaf, uint32_t kept);
-  void AddGhosts(Node& leaf, uint32_t pages);
+  // Adds the run as the newest.
+  void Append(RunLink link);
+  // Adds a ghost of the pages of `leaf` after the first `kept`: they are
+  // evicted.
+  void AddGhost(const Node& leaf, uint32_t kept);
+  void CutGhost(uint32_t slot, uint32_t pages);
   void DropGhost(uint32_t slot);
+  // Makes room, or a name, for another.
+  void ForgetGhost(uint32_t slot);
   void Enter(RunLink link, uint32_t bin);
+  void NoteLeftShadow(RunLink link);
+  // The observer of the node's quota class; null unless the node is an unlocked
+  // leaf.
+  ReuseObserver* ObserverOf(const Node& node) const;
 
   const Options options_;
   const Slab<Node>* const nodes_;
@@ -145,10 +146,8 @@ class ReuseLearner {
   uint64_t new_pages_ = 0;
   uint64_t ghost_hits_ = 0;
   // Scratch, so that nothing is allocated.
-  std::vector<uint64_t> hashes_;  // of a leaf: after each page
   std::vector<Part> parts_;
-  std::vector<Node*> path_;    // the deepest node first
-  std::vector<Piece> pieces_;  // tail first
+  std::vector<Node*> path_;  // the deepest node first
 };
 
 }  // namespace pando

@@ -1,6 +1,7 @@
 #include "core/reuse/reuse_policy.h"
 
 #include <bit>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "core/eviction/eviction_rank.h"
@@ -16,10 +17,6 @@ constexpr float kMargin = 0.7f;
 ReusePolicy::ReusePolicy(ReuseLearner* learner, uint32_t quota_class)
     : learner_(learner), quota_class_(quota_class) {
   learner_->SetObserver(quota_class, this);
-  changed_.reserve(kReuseClasses);
-  for (uint32_t i = kReuseClasses; i-- > 1;) {
-    winners_[i] = static_cast<uint16_t>(PlayerAt(2 * i));
-  }
 }
 
 void ReusePolicy::Detach() {
@@ -46,18 +43,23 @@ bool ReusePolicy::Shrink(uint32_t nodes) {
 Node* ReusePolicy::Victim() {
   if (Node* const unknown = earlier_.Victim()) return unknown;
   Node* const lru = learner_->OldestUnlocked(quota_class_);
-  if (lru == nullptr || learner_->MustFollowLru()) return lru;
-  Node* const least = Least();
+  if (lru == nullptr || learner_->IsWarmingUp()) return lru;
+  Node* const least = Least(/*is_outside=*/!learner_->MayOwe());
+  if (least == nullptr) return lru;
   return learner_->IndexOf(*least) < kMargin * learner_->IndexOf(*lru) ? least
                                                                        : lru;
 }
 
-// The bits of floats that are not negative are in their order.
+// The bits of floats that are not negative are in their order. What is not paid
+// for goes after all others.
 EvictionRank ReusePolicy::RankOf(const Node& victim) const {
-  const bool is_lru = !ReuseLearner::Knows(victim) || learner_->MustFollowLru();
-  const int64_t index =
-      is_lru ? 0 : std::bit_cast<int32_t>(learner_->IndexOf(victim));
-  return {index, victim.last_access, victim.id};
+  int64_t key = 0;
+  if (ReuseLearner::Knows(victim) && !learner_->IsWarmingUp()) {
+    const bool is_paid = learner_->MayOwe() || !victim.run.is_in_shadow;
+    key = is_paid ? std::bit_cast<int32_t>(learner_->IndexOf(victim))
+                  : std::numeric_limits<int64_t>::max();
+  }
+  return {key, victim.last_access, victim.id};
 }
 
 // A leaf comes last in its bucket, as what ages or is used does; what becomes a
@@ -117,46 +119,26 @@ void ReusePolicy::LinkBetween(Node& leaf, Node* older, Node* newer) {
   if (newer != nullptr) newer->older = &leaf;
 }
 
-void ReusePolicy::MarkChanged(uint32_t reuse_class) {
-  if (is_changed_[reuse_class]) return;
-  is_changed_.set(reuse_class);
-  changed_.push_back(static_cast<uint16_t>(reuse_class));
-}
-
-// Finds the first leaf of a class, and lets it take part.
-void ReusePolicy::Settle(uint32_t reuse_class) {
-  Node*& first = first_[reuse_class];
-  Rank& rank = ranks_[reuse_class];
-  first = nullptr;
+// In a bucket, the leaves that LRU would not hold come first.
+ClassTournament::First ReusePolicy::FirstOf(uint32_t reuse_class,
+                                            bool is_outside) const {
+  ClassTournament::First first;
   for (uint64_t bins = bins_[reuse_class]; bins != 0; bins &= bins - 1) {
     const auto bin = static_cast<uint32_t>(std::countr_zero(bins));
     const float index = learner_->tables().index(reuse_class, bin);
-    if (first != nullptr && rank.index < index) continue;
+    if (first.leaf != nullptr && first.index < index) continue;
     Node* const oldest = buckets_.at(reuse_class * kAgeBins + bin).oldest;
-    const Rank other{index, oldest->last_access};
-    if (first != nullptr && rank < other) continue;
-    first = oldest;
-    rank = other;
+    if (is_outside && oldest->run.is_in_shadow) continue;
+    const ClassTournament::First other{oldest, index, oldest->last_access};
+    if (other.Precedes(first)) first = other;
   }
-  for (uint32_t i = (kReuseClasses + reuse_class) / 2; i > 0; i /= 2) {
-    const uint32_t a = PlayerAt(2 * i);
-    const uint32_t b = PlayerAt(2 * i + 1);
-    winners_[i] = static_cast<uint16_t>(Precedes(b, a) ? b : a);
-  }
+  return first;
 }
 
-bool ReusePolicy::Precedes(uint32_t a, uint32_t b) const {
-  if (first_[a] == nullptr) return false;
-  return first_[b] == nullptr || ranks_[a] < ranks_[b];
-}
-
-Node* ReusePolicy::Least() {
-  for (const uint16_t reuse_class : changed_) {
-    is_changed_.reset(reuse_class);
-    Settle(reuse_class);
-  }
-  changed_.clear();
-  return first_[winners_[1]];
+Node* ReusePolicy::Least(bool is_outside) {
+  return (is_outside ? outside_ : all_).Least([&](uint32_t reuse_class) {
+    return FirstOf(reuse_class, is_outside);
+  });
 }
 
 void ReusePolicy::AppendViolations(const Node& node,

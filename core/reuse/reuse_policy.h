@@ -2,7 +2,6 @@
 #define PANDO_CORE_REUSE_REUSE_POLICY_H_
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,16 +9,18 @@
 #include "absl/container/flat_hash_map.h"
 #include "core/eviction/eviction_policy.h"
 #include "core/eviction/ranked_policy.h"
+#include "core/reuse/class_tournament.h"
 #include "core/reuse/reuse_class.h"
 #include "core/reuse/reuse_learner.h"
 
 namespace pando {
 
 // The unlocked leaves in the order of their index, and between equals of their
-// last use, in buckets by class and bin of age. Where it follows LRU, and where
-// LRU's victim is worth little more, LRU's victim goes. What the learner does
-// not know yet was used before all that it knows, and goes first, as LRU has
-// it.
+// last use, in buckets by class and bin of age. While what was gained does not
+// pay for more, only leaves go that an LRU cache would not hold either, and
+// LRU's victim when there are none. Where LRU's victim is worth little more, it
+// goes, too. What the learner does not know yet was used before all that it
+// knows, and goes first, as LRU has it.
 //
 // The links of a bucket are Node::older and newer. A step is O(1), but for a
 // parent that becomes a leaf: it is put in its place among the leaves of its
@@ -66,6 +67,9 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
 
   void BeforeAgeing(Node& leaf) override { Leave(leaf); }
   void AfterAgeing(Node& leaf) override { Enter(leaf); }
+  void LeftShadow(const Node& leaf) override {
+    outside_.MarkChanged(leaf.run.reuse_class);
+  }
   void IndexChanged(uint32_t reuse_class) override {
     if (bins_[reuse_class] != 0) MarkChanged(reuse_class);
   }
@@ -75,14 +79,6 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
     Node* oldest = nullptr;
     Node* newest = nullptr;
   };
-  // The order of two leaves of different buckets.
-  struct Rank {
-    float index;
-    uint64_t last_access;
-
-    friend auto operator<=>(const Rank&, const Rank&) = default;
-  };
-
   static uint32_t BucketOf(const Node& node) {
     return node.run.reuse_class * kAgeBins + node.run.bin;
   }
@@ -93,14 +89,14 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
   // Does nothing when it was not told of the leaf yet.
   void Leave(Node& leaf);
   static void LinkBetween(Node& leaf, Node* older, Node* newer);
-  void MarkChanged(uint32_t reuse_class);
-  void Settle(uint32_t reuse_class);
-  // The leaf that is worth least; null when there is none.
-  Node* Least();
-  bool Precedes(uint32_t a, uint32_t b) const;
-  uint32_t PlayerAt(uint32_t entry) const {
-    return entry < kReuseClasses ? winners_[entry] : entry - kReuseClasses;
+  void MarkChanged(uint32_t reuse_class) {
+    all_.MarkChanged(reuse_class);
+    outside_.MarkChanged(reuse_class);
   }
+  // The leaf that is worth least, of all or of those that LRU would not hold;
+  // null when there is none.
+  Node* Least(bool is_outside);
+  ClassTournament::First FirstOf(uint32_t reuse_class, bool is_outside) const;
 
   ReuseLearner* learner_;  // null: it is not in use any more
   const uint32_t quota_class_;
@@ -109,15 +105,8 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
   size_t leaves_ = 0;                              // in buckets
   absl::flat_hash_map<uint32_t, Bucket> buckets_;  // none is empty
   std::array<uint64_t, kReuseClasses> bins_{};     // with leaves, by class
-  // The first leaf of each class, null where it has none, and its rank; of
-  // classes that changed, as it was.
-  std::array<Node*, kReuseClasses> first_{};
-  std::array<Rank, kReuseClasses> ranks_{};
-  // A tournament of the classes: entry i is the better of 2i and 2i + 1, and
-  // class c takes part as entry kReuseClasses + c.
-  std::array<uint16_t, kReuseClasses> winners_{};
-  std::vector<uint16_t> changed_;
-  std::bitset<kReuseClasses> is_changed_;
+  ClassTournament all_;
+  ClassTournament outside_;  // of the leaves that LRU would not hold
 };
 
 }  // namespace pando

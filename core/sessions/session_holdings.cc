@@ -66,9 +66,19 @@ SessionNumber SessionHoldings::Open(SessionId id, std::string client_name,
 
 void SessionHoldings::Close(SessionId id) {
   FreeBatches(quarantine_.TakeBatchesOf(id));
+  sessions_->ForEachEnded([&](Session& ended) {
+    if (ended.id == id && ended.end->quarantined_until.has_value()) {
+      SkipQuarantine(ended);
+    }
+  });
   Session* session = sessions_->Find(id);
   if (session == nullptr) return;
   End(*session, {.of_locks = LockEnd::kSessionClosed, .quarantined_until = {}});
+}
+
+void SessionHoldings::SkipQuarantine(Session& ended) {
+  ended.end->quarantined_until.reset();
+  released_.push_back({std::exchange(ended.end->quarantined, {}), nullptr});
 }
 
 void SessionHoldings::Suspend(SessionId id, absl::Time lost_at) {
@@ -122,15 +132,14 @@ uint32_t SessionHoldings::FreeQuarantine(SessionNumber number, uint32_t most) {
   if (part.owner.has_value()) {
     expired_.gone.push_back(*part.owner);
     freed += part.blocks->locked + part.blocks->reserved;
-    released_.push_back(std::move(part.blocks));
+    released_.push_back({{}, std::move(part.blocks)});
   }
   return freed;
 }
 
 void SessionHoldings::FreeBatches(std::vector<Quarantine::Batch> batches) {
   for (Quarantine::Batch& batch : batches) {
-    pool_->FreeQuarantined(batch.pages);
-    released_.push_back(std::move(batch.blocks));
+    released_.push_back({std::move(batch.pages), std::move(batch.blocks)});
     expired_.gone.push_back(batch.owner);
   }
 }
@@ -191,38 +200,68 @@ bool SessionHoldings::ReleaseBlocks(Session& session, uint32_t& work) {
 
 bool SessionHoldings::QuarantineRest(Session& session, absl::Time until,
                                      uint32_t& work) {
+  std::vector<PageId>& quarantined = session.end->quarantined;
+  if (quarantined.empty()) quarantined.reserve(session.reserved.pages.size());
+  for (; !session.reserved.pages.empty(); --work) {
+    if (work == 0) return false;
+    pool_->Quarantine(session.reserved, kPagesOfAUnit, quarantined);
+  }
   if (!block_holds_->DetachAll(*session.blocks, work)) return false;
   blocks_->kinds().CloseAll(session.blocks->kinds);
-  journal_->counters().quarantined_pages += session.reserved.pages.size();
+  journal_->counters().quarantined_pages += quarantined.size();
   quarantine_.Add({.owner = session.id,
                    .number = session.number,
                    .client_name = session.client_name,
                    .writers = session.writers,
                    .since = journal_->time(),
                    .until = until,
-                   .pages = pool_->Quarantine(session.reserved),
+                   .pages = std::move(quarantined),
                    .blocks = std::move(session.blocks)});
   return true;
 }
 
 bool SessionHoldings::ReleaseFromQuarantine(uint32_t& work) {
-  while (!released_.empty()) {
-    if (work == 0 || !block_holds_->ReleaseAll(*released_.front(), work)) {
+  for (; !released_.empty(); released_.pop_front()) {
+    Released& next = released_.front();
+    if (work == 0 || !FreeQuarantined(next.pages, work) ||
+        (next.blocks != nullptr &&
+         !block_holds_->ReleaseAll(*next.blocks, work))) {
       return false;
     }
     work -= std::min(work, 1u);
-    released_.pop_front();
+  }
+  return true;
+}
+
+bool SessionHoldings::FreeQuarantined(std::vector<PageId>& pages,
+                                      uint32_t& work) {
+  for (; !pages.empty(); --work) {
+    if (work == 0) return false;
+    const size_t kept =
+        pages.size() - std::min<size_t>(pages.size(), kPagesOfAUnit);
+    pool_->FreeQuarantined(std::span(pages).subspan(kept));
+    pages.resize(kept);
   }
   return true;
 }
 
 Quarantine::BlockCounts SessionHoldings::released_counts() const {
   Quarantine::BlockCounts counts;
-  for (const auto& owner : released_) {
-    counts.locked += owner->locked;
-    counts.reserved += owner->reserved;
+  for (const Released& each : released_) {
+    if (each.blocks == nullptr) continue;
+    counts.locked += each.blocks->locked;
+    counts.reserved += each.blocks->reserved;
   }
   return counts;
+}
+
+size_t SessionHoldings::quarantined_elsewhere() const {
+  size_t pages = 0;
+  for (const Released& each : released_) pages += each.pages.size();
+  sessions_->ForEachEnded([&](const Session& session) {
+    pages += session.end->quarantined.size();
+  });
+  return pages;
 }
 
 void SessionHoldings::NoteEnded(const Session& session) {

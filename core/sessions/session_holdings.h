@@ -63,26 +63,25 @@ class SessionHoldings {
   void FreePage(Session& session, PageId page);
 
   // A session that ends is found no more. EndStep then takes its locks and
-  // pages away.
+  // pages away, and frees what leaves quarantine.
   SessionNumber Open(SessionId id, std::string client_name,
                      bool is_internal = false);
-  // The worker ends its session and writes no more: locks are released and
-  // pages are free, those in quarantine too, if the session was lost already.
+  // The worker ends its session and writes no more: its pages need no
+  // quarantine, and leave it, if the session was lost already.
   void Close(SessionId id);
   // The liveness stream broke: the session is lost at `lost_at` unless it is
   // resumed before; at once if all its writers are gone.
   void Suspend(SessionId id, absl::Time lost_at);
   // The writer writes no more to the pages of any session.
   void WriterGone(WriterId writer);
-  // Ends the sessions that are lost by now (CacheJournal::time), and frees the
-  // pages in quarantine that are not written to any more.
+  // Ends the sessions that are lost by now (CacheJournal::time). The pages in
+  // quarantine that are not written to any more leave it.
   void Expire(absl::Duration quarantine);
   // Takes a bounded part of their locks, pages and blocks from sessions that
-  // have ended, and of their memory from kinds that have. Returns whether there
-  // is more of that.
+  // have ended and from quarantine, and of their memory from kinds that have
+  // ended. Returns whether there is more of that.
   bool EndStep();
-  // The sessions that ended without being closed, and for which EndStep has
-  // nothing more to do, since the last call.
+  // The sessions that ended without being closed, since the last call.
   ExpiredSessions TakeExpired() { return std::exchange(expired_, {}); }
   // Frees at most `most` of the pages that a lost session has in quarantine,
   // even if a writer lives, and with the last ones its blocks. Returns how many
@@ -92,9 +91,18 @@ class SessionHoldings {
   const Quarantine& quarantine() const { return quarantine_; }
   // The blocks that have left quarantine and are not released yet.
   Quarantine::BlockCounts released_counts() const;
+  // The pages that are quarantined for writers, and not in quarantine(): on the
+  // way there, or not free yet.
+  size_t quarantined_elsewhere() const;
 
  private:
   friend class DamagedCache;  // tests break what CheckInvariants finds
+
+  // It was in quarantine, and is being released.
+  struct Released {
+    std::vector<PageId> pages;
+    std::unique_ptr<BlockOwner> blocks;  // null: none
+  };
 
   void End(Session& session, const SessionEnd& end);
   // Ends a session whose writers are all gone.
@@ -108,8 +116,10 @@ class SessionHoldings {
   // Puts its reserved pages and its blocks into quarantine. Returns whether it
   // is done.
   bool QuarantineRest(Session& session, absl::Time until, uint32_t& work);
-  // Blocks that have left quarantine are released by EndStep.
   bool ReleaseFromQuarantine(uint32_t& work);
+  bool FreeQuarantined(std::vector<PageId>& pages, uint32_t& work);
+  // The session, which has ended, does not need quarantine any more.
+  void SkipQuarantine(Session& ended);
   // The first of the ended sessions holds nothing any more.
   void NoteEnded(const Session& session);
   void FreeBatches(std::vector<Quarantine::Batch> batches);
@@ -122,8 +132,7 @@ class SessionHoldings {
   BlockTable* const blocks_;
   BlockHolds* const block_holds_;
   Quarantine quarantine_;
-  // They were in quarantine, and are being released.
-  std::deque<std::unique_ptr<BlockOwner>> released_;
+  std::deque<Released> released_;
   ExpiredSessions expired_;
 };
 

@@ -39,6 +39,8 @@ struct SessionEnd {
   // Its reserved pages are free; else quarantined, and then until this time for
   // the writers that are not watched.
   std::optional<absl::Time> quarantined_until;
+  // The pages that are on the way there.
+  std::vector<PageId> quarantined = {};
 };
 
 // One attached worker process: what it holds. Plain data, owned by

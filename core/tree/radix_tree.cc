@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "base/check.h"
 
 namespace pando {
@@ -35,8 +36,11 @@ RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
 RadixTree::~RadixTree() = default;
 
 Namespace* RadixTree::FindNamespace(const NamespaceKey& key) const {
-  const auto it = namespaces_.find(key);
-  return it == namespaces_.end() ? nullptr : it->second.get();
+  const uint32_t cell =
+      namespaces_by_key_.Find(absl::HashOf(key), [&](uint32_t candidate) {
+        return *namespaces_.FindAt(candidate)->key == key;
+      });
+  return cell == SteadyIndex::kNone ? nullptr : namespaces_.FindAt(cell);
 }
 
 Namespace* RadixTree::FindNamespace(NamespaceNumber number) const {
@@ -50,17 +54,18 @@ const Namespace* RadixTree::NamespaceAfter(NamespaceNumber number) const {
 }
 
 Namespace& RadixTree::FindOrMakeNamespace(const NamespaceKey& key) {
-  auto [it, is_new] = namespaces_.try_emplace(key);
-  if (is_new) {
-    it->second = std::make_unique<Namespace>(
-        Namespace{.key = std::make_shared<const NamespaceKey>(key),
-                  .number = NamespaceNumber(++namespaces_created_),
-                  .quota_class = quota_classes_->ClassOf(key)});
-    it->second->root = &NewNode(*it->second);
-    namespaces_by_number_[it->second->number] = it->second.get();
-    if (IsAudited(*it->second->root)) audit_->Add(*it->second->root);
+  if (Namespace* const known = FindNamespace(key); known != nullptr) {
+    return *known;
   }
-  return *it->second;
+  Namespace& ns = namespaces_.New(
+      Namespace{.key = std::make_shared<const NamespaceKey>(key),
+                .number = NamespaceNumber(++namespaces_created_),
+                .quota_class = quota_classes_->ClassOf(key)});
+  ns.root = &NewNode(ns);
+  namespaces_by_key_.Add(absl::HashOf(key), Slab<Namespace>::IndexOf(ns));
+  namespaces_by_number_[ns.number] = &ns;
+  if (IsAudited(*ns.root)) audit_->Add(*ns.root);
+  return ns;
 }
 
 void RadixTree::Prune(Namespace& ns) {
@@ -68,7 +73,9 @@ void RadixTree::Prune(Namespace& ns) {
   if (IsAudited(*ns.root)) audit_->Remove(*ns.root);
   nodes_.Delete(Slab<Node>::HandleOf(*ns.root));
   namespaces_by_number_.erase(ns.number);
-  namespaces_.erase(NamespaceKey(*ns.key));
+  namespaces_by_key_.Remove(absl::HashOf(*ns.key),
+                            Slab<Namespace>::IndexOf(ns));
+  namespaces_.Delete(Slab<Namespace>::HandleOf(ns));
 }
 
 std::optional<TreePosition> RadixTree::FindPosition(Slab<Node>::Handle handle,

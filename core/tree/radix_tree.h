@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "base/ids.h"
 #include "core/eviction/changing_order.h"
@@ -22,6 +21,7 @@
 #include "core/nodes/child_index.h"
 #include "core/nodes/node.h"
 #include "core/nodes/slab.h"
+#include "core/nodes/steady_index.h"
 #include "core/requests/namespace.h"
 #include "core/reuse/reuse_learner.h"
 
@@ -192,9 +192,7 @@ class RadixTree {
     return classes_[quota_class].spared_leaves;
   }
   uint32_t node_count() const { return static_cast<uint32_t>(index_.size()); }
-  uint32_t namespace_count() const {
-    return static_cast<uint32_t>(namespaces_.size());
-  }
+  uint32_t namespace_count() const { return namespaces_.size(); }
   // The logical clock that last_access is read from: it counts accesses.
   uint64_t now() const { return now_; }
   // The time that nodes remember, in tenths of a second.
@@ -331,7 +329,8 @@ class RadixTree {
   uint32_t next_tick_ = 0;  // of the next learner
   ChildIndex index_;
   std::vector<ClassState> classes_;
-  absl::flat_hash_map<NamespaceKey, std::unique_ptr<Namespace>> namespaces_;
+  Slab<Namespace> namespaces_;
+  SteadyIndex namespaces_by_key_;  // cells of namespaces
   absl::btree_map<NamespaceNumber, Namespace*> namespaces_by_number_;
   uint64_t namespaces_created_ = 0;
   uint64_t nodes_created_ = 0;

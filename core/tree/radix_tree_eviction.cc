@@ -143,8 +143,11 @@ void RadixTree::RepackAround(Node& node) {
        n = n->parent) {
     const size_t tokens =
         SpelledTokens(n->ns->lookahead(), n->page_count, page_tokens_);
-    n->segment =
+    SegmentRef own =
         SegmentRef::Copy({n->tokens(page_tokens_), tokens}, n->pages());
+    const std::span<const PagePrint> prints = n->prints();
+    if (!prints.empty()) std::ranges::copy(prints, own.MakePrints());
+    n->segment = std::move(own);
     n->first_page = 0;
   }
 }

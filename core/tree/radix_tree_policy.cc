@@ -123,7 +123,9 @@ void RadixTree::Unlink(uint32_t nodes) {
     Node* const node = nodes_.FindAt((*unlinking_)++);
     if (node == nullptr) continue;
     node->older = node->newer = nullptr;
-    if (learner_ == nullptr) node->run = Run();
+    if (learner_ != nullptr) continue;
+    node->run = Run();
+    if (!node->is_root()) node->segment.DropPrints();
   }
   if (*unlinking_ == nodes_.cells()) unlinking_.reset();
 }

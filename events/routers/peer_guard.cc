@@ -5,12 +5,14 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "os/monotonic_clock.h"
 
 namespace pando {
 namespace {
@@ -49,6 +51,7 @@ void PeerGuard::Took(zmq::message_t& message, int subscriptions) {
       connections_.find(zmq_msg_get(message.handle(), ZMQ_SRCFD));
   if (sender == connections_.end()) return;  // it is gone
   Connection& connection = sender->second;
+  connection.taken_at = MonotonicNow();
   connection.taken_bytes = ReceivedBytes(connection.socket);
   connection.subscriptions += subscriptions;
   if (connection.subscriptions > kMaxSubscriptions) Close(connection.socket);
@@ -56,10 +59,15 @@ void PeerGuard::Took(zmq::message_t& message, int subscriptions) {
 
 void PeerGuard::CloseExcess() {
   TakeChanges();
+  const absl::Time now = MonotonicNow();
   for (const auto& [_, connection] : connections_) {
     const uint64_t untaken =
         ReceivedBytes(connection.socket) - connection.taken_bytes;
-    if (untaken > kMaxUntakenBytes) Close(connection.socket);
+    const auto seconds =
+        static_cast<uint64_t>(absl::ToInt64Seconds(now - connection.taken_at));
+    const uint64_t of_heartbeats =
+        std::min(kHeartbeatBytes * seconds, kMaxHeartbeatBytes);
+    if (untaken > kMaxUntakenBytes + of_heartbeats) Close(connection.socket);
   }
 }
 
@@ -78,7 +86,8 @@ void PeerGuard::TakeChanges() {
     UniqueFd own(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
     if (!own.valid()) continue;
     if (connections_.size() >= kMaxConnections) Close(own);
-    connections_[descriptor] = {.socket = std::move(own)};
+    connections_[descriptor] = {.socket = std::move(own),
+                                .taken_at = MonotonicNow()};
   }
 }
 

@@ -7,6 +7,7 @@
 #include <zmq.hpp>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
 #include "base/unique_fd.h"
 
 namespace pando {
@@ -21,9 +22,13 @@ class PeerGuard {
  public:
   static constexpr size_t kMaxConnections = 256;
   static constexpr int kMaxSubscriptions = 64;  // of one connection
-  // That a connection received since a message from it was taken. ZMQ's own
-  // heartbeats need days for so many.
-  static constexpr uint64_t kMaxUntakenBytes = uint64_t{4} << 20;
+  // That a connection received since a message from it was taken. An empty part
+  // of a message has two bytes, and takes 64 of memory.
+  static constexpr uint64_t kMaxUntakenBytes = uint64_t{128} << 10;
+  // And so many more for each second since then, up to a limit: ZMQ's own
+  // heartbeats, which are 9 bytes each and are not told from parts.
+  static constexpr uint64_t kHeartbeatBytes = 128;
+  static constexpr uint64_t kMaxHeartbeatBytes = uint64_t{512} << 10;
 
   // Watches `socket`, which is not bound yet and outlives this.
   PeerGuard(zmq::context_t& context, zmq::socket_t& socket);
@@ -37,6 +42,7 @@ class PeerGuard {
  private:
   struct Connection {
     UniqueFd socket;  // a descriptor of its own
+    absl::Time taken_at;
     uint64_t taken_bytes = 0;
     int subscriptions = 0;
   };

@@ -11,45 +11,43 @@ is what a real one would have.
 from __future__ import annotations
 
 import random
+import signal
 import sys
 import tempfile
 from pathlib import Path
 
-from engines.engine_process import EngineProcess, closing_all
 from engines.models import VOCABULARY, make_model
-from engines.start import serve, start
+from kinds import KINDS
+from metrics_page import free_address
+from servers import Answer, Engine, Servers
 
 DOCUMENT_TOKENS = 1000
 QUESTION_TOKENS = 30
 ANSWER_TOKENS = 16
 QUESTIONS = 8
+POOL_BYTES = "32MiB"
 
 
 def main() -> None:
     (kind,) = sys.argv[1:]
-    with tempfile.TemporaryDirectory() as scratch:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
         model = make_model(folder / "model")
-        server = serve(kind, folder)
-        try:
-            engines = [
-                start(kind, "a", model, server, folder),
-                start(kind, "b", model, server, folder),
-                start(kind, "alone", model, None, folder),
-            ]
-            with closing_all(engines):
-                show(kind, *engines)
-                for engine in engines:
-                    engine.close()
-        finally:
-            server.close()
+        servers = Servers(KINDS[kind], model, folder)
+        port = int(free_address(3).rpartition(":")[2])
+        with (
+            servers.pandod(POOL_BYTES),
+            servers.sharing(2, port) as pair,
+            servers.alone(port + 2) as alone,
+        ):
+            show(kind, *pair, alone)
 
 
-def show(
-    kind: str, first: EngineProcess, second: EngineProcess, alone: EngineProcess
-) -> None:
+def show(kind: str, first: Engine, second: Engine, alone: Engine) -> None:
     for engine in (first, second, alone):
-        engine.ready()
+        engine.wait_until_healthy()
+    print(f"\n`pando run` has run:\n{first.first_lines(2)}\n")
     _warm_up(first, second, alone)
     document = _tokens(DOCUMENT_TOKENS, seed=1)
     print(
@@ -64,17 +62,17 @@ def show(
     for number in range(QUESTIONS):
         prompt = document + _tokens(QUESTION_TOKENS, seed=100 + number)
         engine = (first, second)[number % 2]
-        token = engine.ask(prompts=[prompt], new=1)
-        answer = engine.ask(prompts=[prompt], new=ANSWER_TOKENS)
-        line = f"{number:<10}{'AB'[number % 2]:>10}{len(prompt):>10}{token['cached'][0]:>12}"
+        token = engine.ask(prompt, 1)
+        answer = engine.ask(prompt, ANSWER_TOKENS)
+        line = f"{number:<10}{'AB'[number % 2]:>10}{len(prompt):>10}{token.cached:>12}"
         if engine is second:
-            bare = alone.ask(prompts=[prompt], new=1)
-            expected = alone.ask(prompts=[prompt], new=ANSWER_TOKENS)
-            if answer["outputs"] != expected["outputs"]:
+            bare = alone.ask(prompt, 1)
+            expected = alone.ask(prompt, ANSWER_TOKENS)
+            if answer.tokens != expected.tokens:
                 sys.exit(f"question {number}: the answers differ")
-            line += f"{bare['cached'][0]:>16}{_ms(token):>12}{_ms(bare):>12}"
+            line += f"{bare.cached:>16}{_ms(token):>12}{_ms(bare):>12}"
             if number == 1:
-                times = [token["seconds"], bare["seconds"]]
+                times = [token.seconds, bare.seconds]
         else:
             line += f"{'':>16}{_ms(token):>12}"
         print(line)
@@ -84,14 +82,14 @@ def show(
     )
 
 
-def _warm_up(*engines: EngineProcess) -> None:
+def _warm_up(*engines: Engine) -> None:
     """The first steps of an engine take longer than those that follow."""
     for number, engine in enumerate(engines):
-        engine.ask(prompts=[_tokens(400, seed=1000 + number)], new=4)
+        engine.ask(_tokens(400, seed=1000 + number), 4)
 
 
-def _ms(answer: dict) -> str:
-    return f"{answer['seconds'] * 1e3:.0f} ms"
+def _ms(answer: Answer) -> str:
+    return f"{answer.seconds * 1e3:.0f} ms"
 
 
 def _tokens(count: int, seed: int) -> list[int]:

@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "os/service_manager.h"
 
@@ -17,10 +19,22 @@ namespace pando {
 namespace {
 
 constexpr int kFirst = 3;  // of the descriptors that are handed down
+// Says their numbers where they are others than those from kFirst on, as
+// PassOn has it.
+constexpr char kNumbers[] = "PANDOD_LISTEN_FDNUMBERS";
 
 std::string TextOf(const char* variable) {
   const char* const text = std::getenv(variable);
   return text == nullptr ? "" : text;
+}
+
+// The number of the descriptor that is handed down as the i-th.
+int NumberOf(int i, const std::vector<std::string>& numbers) {
+  const auto at = static_cast<size_t>(i);
+  int number = 0;
+  return at < numbers.size() && absl::SimpleAtoi(numbers[at], &number)
+             ? number
+             : kFirst + i;
 }
 
 UniqueFd CopyOf(const UniqueFd& fd) {
@@ -29,7 +43,7 @@ UniqueFd CopyOf(const UniqueFd& fd) {
 
 }  // namespace
 
-KeptDescriptors KeptDescriptors::FromEnvironment() {
+absl::StatusOr<KeptDescriptors> KeptDescriptors::FromEnvironment() {
   KeptDescriptors descriptors;
   descriptors.has_keeper_ = HasServiceManager();
   int process = 0;
@@ -39,10 +53,19 @@ KeptDescriptors KeptDescriptors::FromEnvironment() {
       count <= 0) {
     return descriptors;
   }
+  if (!descriptors.has_keeper_) {
+    return absl::FailedPreconditionError(absl::StrFormat(
+        "LISTEN_FDS is %d, and NOTIFY_SOCKET is not set: pandod binds its "
+        "sockets itself, and takes none over but from a keeper; start it "
+        "without socket activation",
+        count));
+  }
   const std::vector<std::string> names =
       absl::StrSplit(TextOf("LISTEN_FDNAMES"), ':');
+  const std::vector<std::string> numbers =
+      absl::StrSplit(TextOf(kNumbers), ':');
   for (int i = 0; i < count; ++i) {
-    UniqueFd fd(kFirst + i);
+    UniqueFd fd(NumberOf(i, numbers));
     if (fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) {
       fd.release();  // not open
       continue;
@@ -53,7 +76,8 @@ KeptDescriptors KeptDescriptors::FromEnvironment() {
       descriptors.kept_.try_emplace(names[at], Kept{std::move(fd)});
     }
   }
-  for (const char* variable : {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}) {
+  for (const char* variable :
+       {"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", kNumbers}) {
     unsetenv(variable);
   }
   return descriptors;
@@ -96,29 +120,33 @@ void KeptDescriptors::ForgetRest() {
   }
 }
 
-void KeptDescriptors::Abandon() {
-  for (auto& [name, kept] : kept_) {
+void KeptDescriptors::ShutDownRest() {
+  for (const auto& [name, kept] : kept_) {
+    if (kept.is_taken) continue;
     shutdown(kept.fd.get(), SHUT_RDWR);  // has no effect on memory
-    kept.is_taken = false;
   }
+}
+
+void KeptDescriptors::Abandon() {
+  for (auto& [name, kept] : kept_) kept.is_taken = false;
+  ShutDownRest();
   ForgetRest();
   has_keeper_ = false;
 }
 
 void KeptDescriptors::PassOn() const {
-  std::vector<int> copies;
   std::string names;
-  const int beyond = kFirst + static_cast<int>(kept_.size());
+  std::string numbers;
   for (const auto& [name, kept] : kept_) {
-    absl::StrAppend(&names, names.empty() ? "" : ":", name);
-    copies.push_back(fcntl(kept.fd.get(), F_DUPFD_CLOEXEC, beyond));
-  }
-  for (size_t i = 0; i < copies.size(); ++i) {
-    dup2(copies[i], kFirst + static_cast<int>(i));
+    const char* const colon = names.empty() ? "" : ":";
+    absl::StrAppend(&names, colon, name);
+    absl::StrAppend(&numbers, colon, kept.fd.get());
+    fcntl(kept.fd.get(), F_SETFD, 0);  // stays open
   }
   setenv("LISTEN_PID", absl::StrCat(getpid()).c_str(), 1);
-  setenv("LISTEN_FDS", absl::StrCat(copies.size()).c_str(), 1);
+  setenv("LISTEN_FDS", absl::StrCat(kept_.size()).c_str(), 1);
   setenv("LISTEN_FDNAMES", names.c_str(), 1);
+  setenv(kNumbers, numbers.c_str(), 1);
 }
 
 }  // namespace pando

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "base/unique_fd.h"
 
 namespace pando {
@@ -15,14 +16,15 @@ namespace pando {
 // sd_listen_fds(3) and sd_pid_notify_with_fds(3).
 //
 // Owned by main, and used by its thread alone. Descriptors are all
-// close-on-exec.
+// close-on-exec, until PassOn.
 class KeptDescriptors {
  public:
   // Without a keeper: there is nothing to take over, and nothing is kept.
   KeptDescriptors() = default;
   // Takes the descriptors that this process was started with, unless they are
   // another's. Before there are threads, as it changes the environment.
-  static KeptDescriptors FromEnvironment();
+  // FAILED_PRECONDITION: they are not a keeper's.
+  static absl::StatusOr<KeptDescriptors> FromEnvironment();
   KeptDescriptors(KeptDescriptors&&) = default;
   KeptDescriptors& operator=(KeptDescriptors&&) = default;
 
@@ -37,11 +39,14 @@ class KeptDescriptors {
   void Keep(const std::string& name, const UniqueFd& fd);
   // Nothing is kept any more that was not taken.
   void ForgetRest();
+  // Sockets that were not taken do not listen any more, though the keeper may
+  // not have closed them yet.
+  void ShutDownRest();
   // Nothing is kept any more, nor from now on. Sockets refuse connections at
   // once: until the keeper has closed them, they seem to have a server.
   void Abandon();
-  // Puts what is kept where the program that this process is about to execute
-  // looks for it. The descriptors that it overwrites were the caller's.
+  // Leaves what is kept to the pandod that this process is about to execute.
+  // Its threads may go on: their descriptors stay as they are.
   void PassOn() const;
 
  private:

@@ -1,18 +1,24 @@
 #include "os/sockets/tcp_listener.h"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
+#include "os/logging/log.h"
 
 namespace pando {
 namespace {
@@ -56,6 +62,55 @@ bool SetOptions(int fd) {
          set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMs);
 }
 
+// The address of a socket; its size is 0 where it has none.
+std::pair<sockaddr_in6, socklen_t> AddressOf(int fd) {
+  sockaddr_in6 address = {};  // which an IPv4 address fits into
+  socklen_t size = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    size = 0;
+  }
+  return {address, size};
+}
+
+// Both families have the port in the same place.
+in_port_t& PortIn(sockaddr_in6& address) { return address.sin6_port; }
+static_assert(offsetof(sockaddr_in, sin_port) ==
+              offsetof(sockaddr_in6, sin6_port));
+
+// Whether it is a socket that listens at this address; port 0 is any.
+bool ListensAt(int fd, const addrinfo& at) {
+  int listens = 0;
+  socklen_t option_size = sizeof(listens);
+  getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &option_size);
+  auto [address, size] = AddressOf(fd);
+  if (listens != 1 || size != at.ai_addrlen || size > sizeof(address)) {
+    return false;
+  }
+  sockaddr_in6 wanted = {};
+  std::memcpy(&wanted, at.ai_addr, size);
+  if (PortIn(wanted) == 0) PortIn(address) = 0;
+  return std::memcmp(&address, &wanted, size) == 0;
+}
+
+// Not valid: none is kept that fits. One that does not fit gives its port back,
+// which the keeper's descriptor of it would hold.
+UniqueFd TakeKept(const TcpSocket& socket, const std::string& name,
+                  const addrinfo& at) {
+  if (socket.kept == nullptr) return UniqueFd();
+  UniqueFd fd = socket.kept->Take(name);
+  if (!fd.valid()) return fd;
+  if (ListensAt(fd.get(), at) && SetOptions(fd.get()) &&
+      fcntl(fd.get(), F_SETFL, O_NONBLOCK) == 0) {
+    return fd;
+  }
+  Log(LogLevel::kWarning, "a kept socket is not used: another one is made",
+      {{"name", name},
+       {"socket", socket.address},
+       {"reason", "it does not listen there"}});
+  shutdown(fd.get(), SHUT_RDWR);
+  return UniqueFd();
+}
+
 absl::StatusOr<UniqueFd> Listen(const addrinfo& at,
                                 const std::string& address) {
   UniqueFd fd(socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
@@ -68,10 +123,20 @@ absl::StatusOr<UniqueFd> Listen(const addrinfo& at,
   return fd;
 }
 
+// The same, where sockets that other options had before may be in the way.
+absl::StatusOr<UniqueFd> ListenBesideKept(const addrinfo& at,
+                                          const TcpSocket& socket) {
+  absl::StatusOr<UniqueFd> fd = Listen(at, socket.address);
+  if (fd.ok() || errno != EADDRINUSE || socket.kept == nullptr) return fd;
+  socket.kept->ShutDownRest();
+  return Listen(at, socket.address);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Start(
-    const std::string& address) {
+    const TcpSocket& socket) {
+  const std::string& address = socket.address;
   const auto [host, port] = Split(address);
   addrinfo hints = {};
   hints.ai_family = AF_UNSPEC;
@@ -86,17 +151,48 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Start(
   const absl::Cleanup free_found = [found] { freeaddrinfo(found); };
   std::vector<UniqueFd> sockets;
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    absl::StatusOr<UniqueFd> socket = Listen(*at, address);
+    // The system may tell an address of a name twice.
+    if (std::ranges::any_of(sockets, [at](const UniqueFd& fd) {
+          return ListensAt(fd.get(), *at);
+        })) {
+      continue;
+    }
+    const std::string name =
+        absl::StrCat(socket.kept_name, "-", sockets.size());
+    if (UniqueFd taken = TakeKept(socket, name, *at); taken.valid()) {
+      sockets.push_back(std::move(taken));
+      continue;
+    }
+    absl::StatusOr<UniqueFd> made = ListenBesideKept(*at, socket);
     // A name may stand for an address of a family that this machine lacks.
     const bool is_last = at->ai_next == nullptr;
-    if (!socket.ok() && (!is_last || !sockets.empty()) &&
+    if (!made.ok() && (!is_last || !sockets.empty()) &&
         (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)) {
       continue;
     }
-    RETURN_IF_ERROR(socket.status());
-    sockets.push_back(*std::move(socket));
+    RETURN_IF_ERROR(made.status());
+    if (socket.kept != nullptr) socket.kept->Keep(name, *made);
+    sockets.push_back(*std::move(made));
   }
   return absl::WrapUnique(new TcpListener(std::move(sockets)));
+}
+
+int TcpListener::port() const {
+  sockaddr_in6 address = AddressOf(sockets_.front().get()).first;
+  return ntohs(PortIn(address));
+}
+
+UniqueFd TcpListener::Connect() const {
+  const auto [address, size] = AddressOf(sockets_.front().get());
+  UniqueFd fd(socket(address.sin6_family,
+                     SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
+  // The address of all addresses is this machine for one who connects.
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) !=
+          0 &&
+      errno != EINPROGRESS) {
+    return UniqueFd();
+  }
+  return fd;
 }
 
 }  // namespace pando

@@ -8,8 +8,18 @@
 
 #include "absl/status/statusor.h"
 #include "base/unique_fd.h"
+#include "os/keeping/kept_descriptors.h"
 
 namespace pando {
+
+// A host:port to serve on.
+struct TcpSocket {
+  std::string address;
+  // Where its sockets are kept for the next process, and under which name,
+  // which each gets with a number. Null: nowhere.
+  KeptDescriptors* kept = nullptr;
+  std::string kept_name = {};
+};
 
 // Listening, non-blocking sockets for all addresses that a host:port stands
 // for. TCP keepalive ends a connection when the peer's host is gone: the
@@ -17,13 +27,19 @@ namespace pando {
 // the server that accepts from it.
 class TcpListener {
  public:
-  // An error if a server listens there already.
+  // Takes over sockets that are kept; callers who connected meanwhile wait in
+  // them. An error if another server listens there.
   static absl::StatusOr<std::unique_ptr<TcpListener>> Start(
-      const std::string& address);
+      const TcpSocket& socket);
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
 
   const std::vector<UniqueFd>& sockets() const { return sockets_; }
+  // That of the first one.
+  int port() const;
+  // A connection to the first one, which may still be under way: it wakes the
+  // thread that waits for callers. None if it fails at once.
+  UniqueFd Connect() const;
 
  private:
   explicit TcpListener(std::vector<UniqueFd> sockets)

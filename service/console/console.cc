@@ -192,6 +192,7 @@ Console::Json Console::Stats() {
   stats["page_bytes"] = config_.page_bytes;
   stats["model"] = config_.model;
   stats["is_open"] = config_.is_open;
+  stats["layout"] = LayoutJson(config_.layout);
   stats["is_draining"] = config_.is_draining->load(std::memory_order_relaxed);
   stats["shows_tokens"] = config_.shows_tokens;
   return stats;

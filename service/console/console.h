@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/kv_layout.h"
 #include "core/block_cache.h"
 #include "core/prefix_cache.h"
 #include "pando/v1/admin.pb.h"
@@ -40,7 +41,8 @@ class Console {
     uint32_t max_tokens = 0;  // the longest prompt that may be explained
     uint64_t page_bytes = 0;  // bytes of one page in all shards together
     std::string model = {};
-    bool is_open = false;  // the pool waits for its layout
+    bool is_open = false;                // the pool waits for its layout
+    const kv::Layout* layout = nullptr;  // null: there is no pool, or none yet
     bool shows_tokens = false;
     // Set when only callers that may also call Admin.ExplainMatch are admitted.
     // Otherwise an explanation tells no more than a match would: how many whole

@@ -61,6 +61,16 @@ json CacheJson(const CacheStats& stats) {
           {"policy", std::string(EvictionPolicyName(stats.eviction_policy))}};
 }
 
+json LayoutJson(const kv::Layout* layout) {
+  if (layout == nullptr) return nullptr;
+  json fields = {{"layers", layout->layers},
+                 {"dtype", std::string(kv::DTypeName(layout->dtype))}};
+  if (layout->dtype == kv::DType::kOpaque) return fields;
+  fields["heads"] = layout->heads;
+  fields["head_size"] = layout->head_size;
+  return fields;
+}
+
 json RpcJson(const std::vector<MethodFigures>& methods) {
   json called = json::array();
   for (const MethodFigures& method : methods) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/kv_layout.h"
 #include "core/journal/stats.h"
 #include "service/calls/method_metrics.h"
 
@@ -11,6 +12,9 @@ namespace pando {
 
 // Pages by state, and the counts since the start, all of one moment.
 nlohmann::json CacheJson(const CacheStats& stats);
+
+// Null where the pool has none; no heads where its pages are opaque.
+nlohmann::json LayoutJson(const kv::Layout* layout);
 
 // For each unary method that was called: how its calls are distributed over
 // time.

@@ -13,6 +13,7 @@
 #include "core/requests/errors.h"
 #include "service/handlers/block_wire.h"
 #include "service/handlers/serve_data_path.h"
+#include "service/handlers/step_time.h"
 #include "service/rpc/unary_call.h"
 
 namespace pando {
@@ -73,9 +74,67 @@ class ListWork final : public SteppedCalls::Work {
   W work_;
 };
 
-using SearchWork = ListWork<BlockSearch, BlockKeys>;
 using ReserveWork = ListWork<BlockReserve, BlockKeys>;
 using ReleaseWork = ListWork<BlockRelease, BlockLockId>;
+
+// Searches the memory, then the tier.
+class SearchWork final : public SteppedCalls::Work {
+ public:
+  struct AskedTier {
+    BlockTier* tier;  // may be null
+    SessionId session;
+    bool uses = false;
+    bool looks = false;
+    bool loads = false;
+  };
+
+  // `make` makes the search from a span of `keys`.
+  template <typename Make>
+  SearchWork(PrefixCache* cache, const AskedTier& asked,
+             std::vector<BlockKeys> keys, Make make)
+      : cache_(cache),
+        asked_(asked),
+        keys_(std::move(keys)),
+        search_(make(std::span<const BlockKeys>(keys_))) {}
+
+  SteppedCalls::Progress Step() override {
+    if (!look_.has_value()) {
+      if (SteppedCalls::TakeSteps(*cache_, search_) !=
+          SteppedCalls::Progress::kDone) {
+        return SteppedCalls::Progress::kMore;
+      }
+      places_ = search_.Take();
+      if (asked_.tier == nullptr || !places_.ok()) {
+        return SteppedCalls::Progress::kDone;
+      }
+      look_.emplace(asked_.tier->Look({.session = asked_.session,
+                                       .keys = keys_,
+                                       .uses = asked_.uses,
+                                       .looks = asked_.looks,
+                                       .loads = asked_.loads},
+                                      *places_));
+    }
+    const StepTime time;
+    while (!look_->Step()) {
+      if (time.is_over()) return SteppedCalls::Progress::kMore;
+    }
+    return SteppedCalls::Progress::kDone;
+  }
+
+  const absl::StatusOr<std::vector<BlockPlace>>& places() const {
+    return places_;
+  }
+  // How much the tier has of what the memory has not.
+  uint32_t kept() const { return look_.has_value() ? look_->found() : 0; }
+
+ private:
+  PrefixCache* const cache_;
+  const AskedTier asked_;
+  const std::vector<BlockKeys> keys_;
+  BlockSearch search_;
+  absl::StatusOr<std::vector<BlockPlace>> places_ = std::vector<BlockPlace>();
+  std::optional<BlockLook> look_;
+};
 
 // Renews kinds, and waits until nothing of the old ones can come back.
 class ResetWork final : public SteppedCalls::Work {
@@ -214,21 +273,24 @@ std::optional<absl::Status> BlockService::LookupBlocks(
     const v1::LookupBlocksRequest& request, v1::LookupBlocksResponse& response,
     WaitingCall& call) {
   ASSIGN_OR_RETURN(std::vector<BlockKeys> keys, BlockKeysOf(request.keys()));
+  const SessionId session(request.session_id());
   return stepped_->Answer<SearchWork>(
       call,
       [&] {
         return std::make_unique<SearchWork>(
-            cache_, std::move(keys), [&](std::span<const BlockKeys> list) {
-              return BlockSearch(SessionId(request.session_id()), list);
+            cache_,
+            SearchWork::AskedTier{.tier = tier_,
+                                  .session = session,
+                                  .looks = true,
+                                  .loads = request.load()},
+            std::move(keys), [&](std::span<const BlockKeys> list) {
+              return BlockSearch(session, list);
             });
       },
       [&](SearchWork& done) -> absl::Status {
-        ASSIGN_OR_RETURN(std::vector<BlockPlace> places, done.work().Take());
-        if (tier_ != nullptr) {
-          response.set_kept(tier_->Look(SessionId(request.session_id()),
-                                        done.list(), places, request.load()));
-        }
-        AppendPlaces(places, response.mutable_places());
+        RETURN_IF_ERROR(done.places().status());
+        response.set_kept(done.kept());
+        AppendPlaces(*done.places(), response.mutable_places());
         return absl::OkStatus();
       });
 }
@@ -237,27 +299,27 @@ std::optional<absl::Status> BlockService::AcquireBlocks(
     const v1::AcquireBlocksRequest& request,
     v1::AcquireBlocksResponse& response, WaitingCall& call) {
   ASSIGN_OR_RETURN(std::vector<BlockKeys> keys, BlockKeysOf(request.keys()));
+  const SessionId session(request.session_id());
   return stepped_->Answer<SearchWork>(
       call,
       [&] {
         return std::make_unique<SearchWork>(
-            cache_, std::move(keys), [&](std::span<const BlockKeys> list) {
-              return BlockSearch({.session = SessionId(request.session_id()),
+            cache_,
+            SearchWork::AskedTier{.tier = tier_,
+                                  .session = session,
+                                  .uses = true,
+                                  .looks = request.load(),
+                                  .loads = request.load()},
+            std::move(keys), [&](std::span<const BlockKeys> list) {
+              return BlockSearch({.session = session,
                                   .lock = BlockLockId(request.lock()),
                                   .keys = list,
                                   .all = request.all()});
             });
       },
       [&](SearchWork& done) -> absl::Status {
-        ASSIGN_OR_RETURN(std::vector<BlockPlace> places, done.work().Take());
-        if (tier_ != nullptr) {
-          tier_->Acquired(done.list(), places);
-          if (request.load()) {
-            tier_->Look(SessionId(request.session_id()), done.list(), places,
-                        /*loads=*/true);
-          }
-        }
-        AppendPlaces(places, response.mutable_places());
+        RETURN_IF_ERROR(done.places().status());
+        AppendPlaces(*done.places(), response.mutable_places());
         return absl::OkStatus();
       });
 }

@@ -1,10 +1,8 @@
 #include "service/handlers/pool_service.h"
 
 #include <cstddef>
-#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
@@ -18,23 +16,6 @@ namespace pando {
 namespace {
 
 constexpr size_t kMaxModelDigestBytes = 256;
-
-// The work of one FreePages, with the pages that it names.
-struct FreeCall final : SteppedCalls::Work {
-  FreeCall(PrefixCache* c, const v1::FreePagesRequest& request)
-      : cache(c),
-        pages(PagesOf(request.page_ids())),
-        work(SessionId(request.session_id()), pages,
-             RequestId(request.request_id())) {}
-  SteppedCalls::Progress Step() override {
-    return SteppedCalls::TakeSteps(*cache, work);
-  }
-  bool Abandon() override { return work.Abandon(); }
-
-  PrefixCache* const cache;
-  const std::vector<PageId> pages;
-  Freeing work;
-};
 
 }  // namespace
 
@@ -68,8 +49,7 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
   if (!has_pool_) {
     return absl::FailedPreconditionError(
         "this server has blocks and no pool of pages; for engines that compute "
-        "in a pool start it with pool-pages or pool-bytes, and the layout "
-        "(model-config, or layers, heads, head-size and dtype)");
+        "in a pool start it with pool-bytes");
   }
   if (request.fingerprint() != 0 &&
       request.fingerprint() != description_.fingerprint()) {
@@ -84,7 +64,10 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
   ASSIGN_OR_RETURN(
       const AttachToken token,
       memory_->IssueToken({.session = session}, call.caller().peer));
-  if (model_digest_.empty()) model_digest_ = digest;
+  if (model_digest_.empty() && !digest.empty()) {
+    model_digest_ = digest;
+    if (on_model_ != nullptr) on_model_(digest);
+  }
   response.set_token(token.data(), token.size());
   response.set_memory_socket(memory_->path());
   return absl::OkStatus();
@@ -158,9 +141,14 @@ std::optional<absl::Status> PoolService::FreePages(
   if (request.page_ids().empty()) {
     return MakeError(Reason::kEmptyRequest, "page_ids is empty");
   }
-  return stepped_->Answer<FreeCall>(
-      call, [&] { return std::make_unique<FreeCall>(cache_, request); },
-      [](FreeCall& done) { return done.work.status(); });
+  return stepped_->AnswerFromCache<Freeing>(
+      call,
+      [&] {
+        return Freeing(SessionId(request.session_id()),
+                       PagesOf(request.page_ids()),
+                       RequestId(request.request_id()));
+      },
+      [](Freeing& done) { return done.status(); });
 }
 
 }  // namespace pando

@@ -2,6 +2,7 @@
 #define PANDO_SERVICE_HANDLERS_POOL_SERVICE_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -39,6 +40,10 @@ class PoolService {
         has_pool_(has_pool),
         open_(open) {}
 
+  // Is told the model digest of the first worker that states one.
+  void set_on_model(std::function<void(const std::string&)> on_model) {
+    on_model_ = std::move(on_model);
+  }
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
   // Serves all its methods over gRPC. REQUIRES: AddMethodsTo(data_path) was
@@ -74,6 +79,7 @@ class PoolService {
   const bool has_pool_;
   OpenPool* const open_;
   std::string model_digest_;
+  std::function<void(const std::string&)> on_model_;  // may be null
   AsyncService<v1::PagePool> grpc_;
 };
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "core/match/unlocking.h"
 #include "core/operators/eviction_work.h"
 #include "core/requests/errors.h"
 #include "os/monotonic_clock.h"
@@ -314,16 +315,19 @@ absl::Status PrefixCacheService::Lock(const v1::LockRequest& request,
   return absl::OkStatus();
 }
 
-absl::Status PrefixCacheService::Unlock(const v1::UnlockRequest& request,
-                                        v1::UnlockResponse&) {
+std::optional<absl::Status> PrefixCacheService::Unlock(
+    const v1::UnlockRequest& request, v1::UnlockResponse&, WaitingCall& call) {
   if (request.lock_ids().empty()) {
     return MakeError(Reason::kEmptyRequest, "lock_ids is empty");
   }
-  std::vector<LockId> locks;
-  locks.reserve(request.lock_ids_size());
-  for (uint64_t id : request.lock_ids()) locks.emplace_back(id);
-  return cache_->Unlock(SessionId(request.session_id()), locks,
-                        RequestId(request.request_id()));
+  return stepped_->AnswerFromCache<Unlocking>(
+      call,
+      [&] {
+        return Unlocking(SessionId(request.session_id()),
+                         {request.lock_ids().begin(), request.lock_ids().end()},
+                         RequestId(request.request_id()));
+      },
+      [](Unlocking& done) { return done.status(); });
 }
 
 std::optional<absl::Status> PrefixCacheService::Evict(

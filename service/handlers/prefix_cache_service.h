@@ -64,9 +64,10 @@ class PrefixCacheService {
                                      v1::InsertResponse& response,
                                      WaitingCall& call);
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
-  absl::Status Unlock(const v1::UnlockRequest& request,
-                      v1::UnlockResponse& response);
-  // Returns none between two steps; it is run again for the next one.
+  // Both return none between two steps; they are run again for the next one.
+  std::optional<absl::Status> Unlock(const v1::UnlockRequest& request,
+                                     v1::UnlockResponse& response,
+                                     WaitingCall& call);
   std::optional<absl::Status> Evict(const v1::EvictRequest& request,
                                     v1::EvictResponse& response,
                                     WaitingCall& call);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "core/operators/session_ends.h"
 #include "core/requests/errors.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
@@ -21,10 +22,12 @@ constexpr size_t kMaxClientNameBytes = 128;
 
 }  // namespace
 
-SessionService::SessionService(PrefixCache* cache, RpcServer* server,
+SessionService::SessionService(PrefixCache* cache, SteppedCalls* stepped,
+                               RpcServer* server,
                                const std::atomic<bool>* is_draining,
                                Config config)
     : cache_(cache),
+      stepped_(stepped),
       server_(server),
       is_draining_(is_draining),
       config_(std::move(config)) {}
@@ -93,12 +96,18 @@ absl::StatusOr<SessionId> SessionService::Open(
   return session;
 }
 
-absl::Status SessionService::End(const v1::EndSessionRequest& request,
-                                 v1::EndSessionResponse&) {
-  const SessionId session(request.session_id());
-  cache_->CloseSession(session);
-  config_.on_closed(session);
-  return absl::OkStatus();
+std::optional<absl::Status> SessionService::End(
+    const v1::EndSessionRequest& request, v1::EndSessionResponse&,
+    WaitingCall& call) {
+  return stepped_->AnswerFromCache<SessionEnds>(
+      call,
+      [&] {
+        const SessionId session(request.session_id());
+        cache_->CloseSession(session);
+        config_.on_closed(session);
+        return SessionEnds();
+      },
+      [](SessionEnds&) { return absl::OkStatus(); });
 }
 
 absl::Status SessionService::Admit(const v1::OpenSessionRequest& request,

@@ -14,6 +14,7 @@
 #include "core/prefix_cache.h"
 #include "pando/v1/session.grpc.pb.h"
 #include "service/calls/method_metrics.h"
+#include "service/handlers/stepped_calls.h"
 #include "service/rpc/async_service.h"
 #include "service/rpc/rpc_server.h"
 
@@ -36,14 +37,16 @@ class SessionService {
     std::function<void(SessionId)> on_closed;
   };
 
-  // `cache`, `server` and `is_draining` outlive the service.
-  SessionService(PrefixCache* cache, RpcServer* server,
+  // All that is pointed to outlives the service.
+  SessionService(PrefixCache* cache, SteppedCalls* stepped, RpcServer* server,
                  const std::atomic<bool>* is_draining, Config config);
   ~SessionService();
 
   void Register(RpcMetrics& metrics);
-  absl::Status End(const v1::EndSessionRequest& request,
-                   v1::EndSessionResponse& response);
+  // Answers once the session holds nothing.
+  std::optional<absl::Status> End(const v1::EndSessionRequest& request,
+                                  v1::EndSessionResponse& response,
+                                  WaitingCall& call);
   // How long a session whose stream broke may be resumed.
   void set_grace(absl::Duration grace) { grace_ = grace; }
   // Breaks the streams of callers who may not hold a session any more. Their
@@ -79,6 +82,7 @@ class SessionService {
                                            const SessionStream* stream);
 
   PrefixCache* const cache_;
+  SteppedCalls* const stepped_;
   RpcServer* const server_;
   const std::atomic<bool>* const is_draining_;
   const Config config_;

@@ -1,24 +1,34 @@
 #include "service/http/http_server.h"
 
 #include <civetweb.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <prometheus/metric_family.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <future>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "base/check.h"
+#include "base/status_macros.h"
+#include "base/unique_fd.h"
 #include "os/monotonic_clock.h"
 #include "service/http/shown_token.h"
 #include "service/http/text_format.h"
@@ -85,54 +95,92 @@ std::optional<std::string> ReadBody(mg_connection* connection, size_t size) {
   return body;
 }
 
-int PortOf(const mg_context* context) {
-  mg_server_port port = {};
-  mg_get_server_ports(context, 1, &port);
-  return port.port;
+// civetweb has no way to be given a listening socket: it binds its own. So it
+// gets one for each of ours, at any port of this machine, in whose place ours
+// is put before anything is accepted.
+std::string PlacesFor(const TcpListener& listener) {
+  return absl::StrJoin(
+      std::vector<std::string>(listener.sockets().size(), "127.0.0.1:0"), ",");
 }
 
-// The host by which a server that listens on `address` is reached.
-std::string ConnectableHost(const std::string& address) {
-  const std::string host = address.substr(0, address.rfind(':'));
-  return host == "0.0.0.0" || host == "[::]" ? "127.0.0.1" : host;
+// The port at which it listens to callers of this machine alone; 0: it does
+// not.
+int LocalPortOf(int descriptor) {
+  int listens = 0;
+  socklen_t size = sizeof(listens);
+  getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
+  sockaddr_in address = {};
+  size = sizeof(address);
+  getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+  const bool is_local = address.sin_family == AF_INET &&
+                        address.sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+  return listens == 1 && is_local ? ntohs(address.sin_port) : 0;
+}
+
+// The descriptors of the sockets that civetweb has bound, of which it tells the
+// ports alone.
+std::vector<int> PlacesIn(const mg_context* context, size_t count) {
+  std::vector<mg_server_port> bound(count);
+  mg_get_server_ports(context, static_cast<int>(count), bound.data());
+  std::vector<int> places;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    const int port = LocalPortOf(fd);
+    if (port != 0 && std::ranges::count(bound, port, &mg_server_port::port) > 0)
+      places.push_back(fd);
+  }
+  return places;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Config config) {
+  ASSIGN_OR_RETURN(std::unique_ptr<TcpListener> listener,
+                   TcpListener::Start(config.socket));
+  const std::string places = PlacesFor(*listener);
   std::unique_ptr<HttpServer> server =
-      absl::WrapUnique(new HttpServer(std::move(config)));
-  const std::string& address = server->config_.address;
+      absl::WrapUnique(new HttpServer(std::move(config), std::move(listener)));
   const char* options[] = {
-      "listening_ports",    address.c_str(), "num_threads", kThreads,
-      "request_timeout_ms", kStandstillMs,   nullptr};
+      "listening_ports",    places.c_str(), "num_threads", kThreads,
+      "request_timeout_ms", kStandstillMs,  nullptr};
   mg_callbacks callbacks = {};
   callbacks.begin_request = HandleRequest;
+  callbacks.init_thread = BeginThread;
   callbacks.log_message = KeepLogMessage;
   first_log_message.clear();
   server->context_ = {mg_start(&callbacks, server.get(), options),
-                      StopContext{ConnectableHost(address)}};
+                      StopContext{server->listener_.get()}};
   if (server->context_ == nullptr) {
-    return absl::UnavailableError(absl::StrFormat("cannot serve http on %s: %s",
-                                                  address, first_log_message));
+    return absl::UnavailableError(
+        absl::StrCat("cannot serve http: ", first_log_message));
   }
   return server;
+}
+
+void* HttpServer::BeginThread(const mg_context* context, int thread_type) {
+  constexpr int kAccepting = 0;  // the thread that polls the sockets
+  if (thread_type != kAccepting) return nullptr;
+  const auto& ours = static_cast<const HttpServer*>(mg_get_user_data(context))
+                         ->listener_->sockets();
+  const std::vector<int> places = PlacesIn(context, ours.size());
+  CHECK(places.size() == ours.size());
+  for (size_t i = 0; i < ours.size(); ++i) {
+    CHECK(dup3(ours[i].get(), places[i], O_CLOEXEC) >= 0);
+  }
+  return nullptr;
 }
 
 // civetweb waits two seconds for connections before it looks whether it is to
 // stop; one of our own ends the wait.
 void HttpServer::StopContext::operator()(mg_context* context) const {
-  const int port = PortOf(context);
   const auto stopped =
       std::async(std::launch::async, [context] { mg_stop(context); });
+  UniqueFd caller;
   while (stopped.wait_for(kStopPoll) != std::future_status::ready) {
-    char error[64];
-    mg_close_connection(
-        mg_connect_client(host.c_str(), port, 0, error, sizeof error));
+    caller = listener->Connect();
   }
 }
-
-int HttpServer::port() const { return PortOf(context_.get()); }
 
 int HttpServer::HandleRequest(mg_connection* connection) {
   const auto* server = static_cast<const HttpServer*>(

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "os/sockets/tcp_listener.h"
 #include "service/http/http_message.h"
 #include "service/http/served_hosts.h"
 
@@ -27,9 +28,8 @@ namespace pando {
 //   GET /healthz   200 while the process lives
 //   GET /readyz    200 when it can serve, 503 when it cannot
 //   /console/...   the console, if there is one; 403 for a Host that is not
-//   this
-//                  server's name or an Origin of another page; 401 without a
-//                  token where one is needed
+//                  this server's name or an Origin of another page; 401 without
+//                  a token where one is needed
 // Only a part of its threads serves the console, however many requests there
 // are and however slowly their bodies arrive: so metrics and probes never wait
 // for them. Owned by Server. Its threads call the collectables, is_ready,
@@ -38,8 +38,8 @@ namespace pando {
 class HttpServer {
  public:
   struct Config {
-    // host:port; port 0 takes any free one.
-    std::string address;
+    // Port 0 takes any free one.
+    TcpSocket socket;
     // Further host names that the console answers to.
     std::vector<std::string> hosts = {};
     std::vector<std::shared_ptr<const prometheus::Collectable>> collectables;
@@ -57,17 +57,21 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   // The port it listens on.
-  int port() const;
+  int port() const { return listener_->port(); }
 
  private:
   struct StopContext {
-    std::string host;  // where it can be connected to
+    const TcpListener* listener;
     void operator()(mg_context* context) const;
   };
 
-  explicit HttpServer(Config config)
-      : config_(std::move(config)), hosts_(config_.address, config_.hosts) {}
+  HttpServer(Config config, std::unique_ptr<TcpListener> listener)
+      : config_(std::move(config)),
+        listener_(std::move(listener)),
+        hosts_(config_.socket.address, config_.hosts) {}
 
+  // Called by civetweb on each of its threads as it begins.
+  static void* BeginThread(const mg_context* context, int thread_type);
   static int HandleRequest(mg_connection* connection);
   int Respond(mg_connection* connection) const;
   int RespondConsole(mg_connection* connection) const;
@@ -78,6 +82,7 @@ class HttpServer {
   std::string Metrics() const;
 
   const Config config_;
+  const std::unique_ptr<TcpListener> listener_;
   const ServedHosts hosts_;
   mutable std::atomic<int> console_requests_ = 0;  // now being served
   // Last, so that its threads are gone before what they use.

@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "core/operators/rest_reservation.h"
+#include "core/operators/session_ends.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "os/random_id.h"
@@ -83,7 +84,8 @@ void EarlierWriters::Withhold(std::function<bool()> is_mapped,
   const absl::Time now = MonotonicNow();
   cache_->SuspendSession(session, now);
   cache_->ExpireSessions(now, time_);
-  withheld_.push_back({number, std::move(is_mapped)});
+  cache_->Run(SessionEnds());  // the server has not started yet
+  withheld_.push_back({session, number, std::move(is_mapped)});
   Log(LogLevel::kInfo,
       "workers of the pandod before map its memory: it is in quarantine until "
       "they let go of it",
@@ -93,12 +95,11 @@ void EarlierWriters::Withhold(std::function<bool()> is_mapped,
 void EarlierWriters::Check() {
   std::erase_if(withheld_, [this](const Withheld& each) {
     if (each.is_mapped()) return false;
-    // It is free already when the time is over, or by an operator's hand.
-    if (cache_->FreeQuarantine(each.session).ok()) {
-      Log(LogLevel::kInfo,
-          "no worker of the pandod before maps its memory: it is free",
-          {{"session", each.session.value()}});
-    }
+    // Nothing is left when the time is over, or by an operator's hand.
+    cache_->CloseSession(each.session);
+    Log(LogLevel::kInfo,
+        "no worker of the pandod before maps its memory: it is free",
+        {{"session", each.number.value()}});
     return true;
   });
 }

@@ -39,7 +39,8 @@ class EarlierWriters {
  private:
   // Pages or blocks in quarantine, as those of a lost session.
   struct Withheld {
-    SessionNumber session;
+    SessionId session;
+    SessionNumber number;
     std::function<bool()> is_mapped;
   };
 

@@ -95,6 +95,11 @@ absl::Status CheckPoolFits(const Options& options) {
   return HostKvPool::CheckFits(layout, options.pool_pages, options.pool_shards);
 }
 
+absl::Status CheckGpus(const Options& options) {
+  if (options.pool_memory != "cuda") return absl::OkStatus();
+  return CheckShardsFit(options.pool_bytes, options.pool_devices);
+}
+
 absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options,
                                                  KeptDescriptors* kept) {
   if (options.pool_memory == "cuda") return MakeCudaPool(options);

@@ -16,6 +16,9 @@ namespace pando {
 // start, or such a block memory. The memory of GPUs is not asked.
 absl::Status CheckPoolFits(const Options& options);
 absl::Status CheckBlockMemoryFits(const Options& options);
+// Fails when an open pool asks for GPUs that are not there, or have less
+// memory, be it free or not.
+absl::Status CheckGpus(const Options& options);
 
 // Makes the pool that the options ask for. Sets options.pool_pages where they
 // ask for a fraction of the free memory. A pool in host memory is in the memory

@@ -185,10 +185,15 @@ std::vector<Metric> BlockMetrics() {
       OfTier("pando_block_tier_capacity_bytes",
              "The most bytes that the disk tier of blocks takes.",
              &BlockTierFigures::capacity_bytes),
-      OfTier("pando_block_tier_bytes", "Bytes that it takes.",
+      OfTier("pando_block_tier_bytes",
+             "Bytes that it takes, with the files of reset kinds that are not "
+             "deleted yet.",
              &BlockTierFigures::held_bytes),
       OfTier("pando_block_tier_blocks", "Blocks that it has.",
              &BlockTierFigures::held_blocks),
+      OfTier("pando_block_tier_index_bytes",
+             "Memory of pandod that the index of these blocks takes.",
+             &BlockTierFigures::index_bytes),
       Counter("pando_block_tier_copied_blocks_total",
               "Blocks copied to the disk tier (store), and back into the "
               "memory (load).",

@@ -63,7 +63,14 @@ std::string NameOf(const SessionInfo& session) {
                                      : VisibleText(session.client_name);
 }
 
-// The listed sessions, those of one name added up; last the sum of all others.
+void Add(const WorkerFigures& from, WorkerFigures& to) {
+  to.sessions += from.sessions;
+  to.locks += from.locks;
+  to.reserved_pages += from.reserved_pages;
+}
+
+// The listed sessions of workers, those of one name added up; last the sum of
+// all others. pandod's own sessions are the oldest, and so are always listed.
 std::vector<WorkerFigures> WorkersOf(const SessionList& listed,
                                      const CacheStats& cache) {
   const std::string others = WorkerFigures().name;
@@ -72,11 +79,11 @@ std::vector<WorkerFigures> WorkersOf(const SessionList& listed,
   for (const SessionInfo& session : listed.sessions) {
     const std::string name = NameOf(session);
     if (name == others) continue;
-    for (WorkerFigures* figures : {&by_name[name], &sum}) {
-      figures->sessions += 1;
-      figures->locks += session.locks;
-      figures->reserved_pages += session.reserved_pages;
-    }
+    const WorkerFigures held = {.sessions = 1,
+                                .locks = session.locks,
+                                .reserved_pages = session.reserved_pages};
+    Add(held, sum);
+    if (!session.is_internal) Add(held, by_name[name]);
   }
   std::vector<WorkerFigures> workers;
   for (auto& [name, figures] : by_name) {

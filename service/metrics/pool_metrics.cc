@@ -1,5 +1,6 @@
 // The pages of the pool: what they are used for, and who gets them.
 
+#include "absl/strings/str_cat.h"
 #include "service/metrics/catalogue.h"
 
 namespace pando {
@@ -15,6 +16,11 @@ void AddStates(const PageCounts& pages, double unit, Samples& out) {
   out.Add({"protected"}, pages.protected_ * unit);
   out.Add({"quarantined"}, pages.quarantined * unit);
   out.Add({"padding"}, pages.padding * unit);
+}
+
+// 0 is not known.
+std::string Known(uint32_t number) {
+  return number == 0 ? "" : absl::StrCat(number);
 }
 
 double PageBytesOf(const Snapshot& s) {
@@ -54,10 +60,15 @@ std::vector<Metric> PoolMetrics() {
           "pando_pool_info", "1, with what the pool is as labels.",
           {{"device", "where the first shard's memory is: `host`, or a device"},
            {"dtype", "the element type"},
-           {"layout", "the order of memory"},
+           {"layout", "the order of memory, or `open` or `none`"},
+           {"layers", "of the model"},
+           {"heads", "of one shard; empty where a page is opaque"},
+           {"head_size", "elements; empty where a page is opaque"},
            {"model", "the model, if one is configured"}},
           [](const Snapshot& s, Samples& out) {
-            out.Add({s.pool.device, s.pool.dtype, s.pool.layout, s.pool.model},
+            const PoolFigures& pool = s.pool;
+            out.Add({pool.device, pool.dtype, pool.layout, Known(pool.layers),
+                     Known(pool.heads), Known(pool.head_size), pool.model},
                     1);
           }),
       Counter(

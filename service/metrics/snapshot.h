@@ -28,7 +28,10 @@ struct PoolFigures {
   uint32_t shards = 0;
   std::string device;
   std::string dtype;
-  std::string layout;
+  std::string layout;   // the order of memory, or "open" or "none"
+  uint32_t layers = 0;  // 0: the pool has no layout
+  uint32_t heads = 0;   // 0: it has none, or its pages are opaque
+  uint32_t head_size = 0;
   std::string model;
 };
 

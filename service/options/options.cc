@@ -41,15 +41,17 @@ bool IsServiceLink(const std::string& variable) {
   return variable.size() <= kMaxLinkName && std::regex_match(variable, form);
 }
 
-// Variables of pandoctl, of engines and of `make`, which may share a shell or a
-// container with pandod.
+// Variables of pandoctl, of engines, of `make` and of tests, which may share a
+// shell or a container with pandod.
 constexpr std::string_view kVariablesOfOthers[] = {
     "PANDO_ADDRESS",
     "PANDO_ANY_ENGINE_VERSION",
     "PANDO_ANY_MODEL_CONFIGURATION",
     "PANDO_CACHE",
+    "PANDO_LOAD_SECONDS",
     "PANDO_MINISGL",
     "PANDO_TEST_OPERATIONS",
+    "PANDO_TEST_PROGRAMS",
     "PANDO_TEST_SEED",
     "PANDO_TOKEN",
     "PANDO_TRACES",

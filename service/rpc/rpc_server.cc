@@ -95,7 +95,7 @@ absl::Status RpcServer::Start(const Config& config) {
   // hand each event over: HealthService does the same on our queue.
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
-  if (!config.tcp.empty()) {
+  if (!config.tcp.address.empty()) {
     tcp_credentials_ = config.tcp_credentials != nullptr
                            ? config.tcp_credentials
                            : grpc::InsecureServerCredentials();
@@ -138,13 +138,14 @@ absl::Status RpcServer::Listen(const Config& config) {
                          AddUnixConnection(std::move(fd), filter);
                        }});
   }
-  if (!config.tcp.empty()) {
+  if (!config.tcp.address.empty()) {
     ASSIGN_OR_RETURN(tcp_listener_, TcpListener::Start(config.tcp));
     for (const UniqueFd& socket : tcp_listener_->sockets()) {
-      sources.push_back({socket.get(), config.tcp, [this, rates](UniqueFd fd) {
-                           if (!MayConnect(TcpHostOf(fd.get()), *rates)) return;
-                           AddTcpConnection(std::move(fd));
-                         }});
+      sources.push_back(
+          {socket.get(), config.tcp.address, [this, rates](UniqueFd fd) {
+             if (!MayConnect(TcpHostOf(fd.get()), *rates)) return;
+             AddTcpConnection(std::move(fd));
+           }});
     }
   }
   ASSIGN_OR_RETURN(acceptor_, Acceptor::Start(std::move(sources)));

@@ -49,8 +49,8 @@ class RpcServer final : public TurnActions {
     UnixSocket socket;
     // Decides who may connect to it; outlives the server. Null: everybody.
     PeerFilter* filter = nullptr;
-    // host:port; empty: no TCP.
-    std::string tcp = {};
+    // An empty address: no TCP.
+    TcpSocket tcp = {};
     // Null: TCP connections are not encrypted.
     std::shared_ptr<grpc::ServerCredentials> tcp_credentials = nullptr;
     int max_receive_bytes = 0;

@@ -4,8 +4,11 @@
 #include <grpc/grpc_security.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -28,8 +31,18 @@ absl::Status Error(const char* option, const std::string& file,
       absl::StrFormat("%s is '%s', which is not %s", option, file, expected));
 }
 
+absl::Status CheckReadable(const char* option, const std::string& file) {
+  if (access(file.c_str(), R_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is '%s', which cannot be read: %s", option, file,
+                      std::strerror(errno)));
+}
+
 // gRPC would start with such files, and refuse every client.
 absl::Status Check(const TlsFiles& files) {
+  RETURN_IF_ERROR(CheckReadable("tls-certificate", files.certificate));
+  RETURN_IF_ERROR(CheckReadable("tls-key", files.key));
+  RETURN_IF_ERROR(CheckReadable("tls-client-ca", files.client_ca));
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
       SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   if (SSL_CTX_use_certificate_chain_file(context.get(),

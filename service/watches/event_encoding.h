@@ -3,7 +3,10 @@
 
 #include <grpcpp/support/slice.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "pando/v1/events.pb.h"
 
@@ -15,6 +18,23 @@ namespace pando {
 grpc::Slice EncodeEpoch(uint64_t epoch);
 // Changes only the number of `event`.
 grpc::Slice EncodeEvent(v1::Event& event, uint64_t sequence);
+
+// Encoded events one after the other, in slices of about kSliceBytes: to free
+// as many slices as events takes tens of milliseconds, and who watches last
+// does so.
+class EncodedEvents {
+ public:
+  static constexpr size_t kSliceBytes = size_t{256} << 10;
+
+  // As EncodeEvent.
+  void Add(v1::Event& event, uint64_t sequence);
+  // All of them; none are left.
+  std::vector<grpc::Slice> Take();
+
+ private:
+  std::string last_;  // what is in no slice yet
+  std::vector<grpc::Slice> slices_;
+};
 
 }  // namespace pando
 

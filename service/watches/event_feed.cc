@@ -1,7 +1,6 @@
 #include "service/watches/event_feed.h"
 
 #include <utility>
-#include <vector>
 
 #include "service/watches/event_encoding.h"
 
@@ -55,10 +54,8 @@ bool EventFeed::MakeSnapshot(const CachedPages& pages) {
   const std::shared_ptr<EventSnapshot> wanted = history_.WantedSnapshot();
   if (wanted == nullptr) return false;
   const uint64_t sequence = history_.next_sequence() - 1;
-  std::vector<grpc::Slice> events;
-  const auto add = [&](v1::Event& event) {
-    events.push_back(EncodeEvent(event, sequence));
-  };
+  EncodedEvents events;
+  const auto add = [&](v1::Event& event) { events.Add(event, sequence); };
   v1::Event cleared;
   cleared.mutable_cleared();
   add(cleared);
@@ -67,7 +64,7 @@ bool EventFeed::MakeSnapshot(const CachedPages& pages) {
   v1::Event end;
   end.mutable_snapshot_end();
   add(end);
-  history_.Finish(*wanted, std::move(events));
+  history_.Finish(*wanted, events.Take());
   return true;
 }
 

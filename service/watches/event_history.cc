@@ -27,10 +27,10 @@ std::shared_ptr<EventSnapshot> EventHistory::WantedSnapshot() {
 }
 
 void EventHistory::Finish(EventSnapshot& snapshot,
-                          std::vector<grpc::Slice> events) {
+                          std::vector<grpc::Slice> slices) {
   absl::MutexLock hold(&mutex_);
   snapshot.sequence = first_sequence_ + events_.size() - 1;
-  snapshot.events = std::move(events);
+  snapshot.slices = std::move(slices);
   snapshot.is_made = true;
 }
 

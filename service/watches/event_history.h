@@ -19,7 +19,7 @@ struct EventSnapshot {
   // Guarded by the history's mutex, and constant once the snapshot is made.
   bool is_made = false;
   uint64_t sequence = 0;  // the number of the last event that it contains
-  std::vector<grpc::Slice> events;
+  std::vector<grpc::Slice> slices;  // of encoded events, each of several
 };
 
 // The last published events, and the snapshot that watchers begin with. Each
@@ -43,8 +43,8 @@ class EventHistory {
   void Append(grpc::Slice event);
   // The snapshot that watchers wait for; null: there is none.
   std::shared_ptr<EventSnapshot> WantedSnapshot();
-  // Completes that snapshot: `events` are what is cached after the last event.
-  void Finish(EventSnapshot& snapshot, std::vector<grpc::Slice> events);
+  // Completes that snapshot: `slices` say what is cached after the last event.
+  void Finish(EventSnapshot& snapshot, std::vector<grpc::Slice> slices);
 
   // For watchers: appends the events after number `after`, up to about
   // `max_bytes`; none when there are none yet. Returns false when the history

@@ -59,13 +59,13 @@ void EventWatch::AddFromSnapshot(std::vector<grpc::Slice>& parts) {
     parts.push_back(EncodeEvent(event, snapshot_->sequence));
     history_->NoteLost(snapshot_->sequence - *known_);
   }
-  const std::vector<grpc::Slice>& events = snapshot_->events;
-  for (size_t bytes = 0; sent_ < events.size() && bytes < kMessageBytes;
+  const std::vector<grpc::Slice>& slices = snapshot_->slices;
+  for (size_t bytes = 0; sent_ < slices.size() && bytes < kMessageBytes;
        ++sent_) {
-    bytes += events[sent_].size();
-    parts.push_back(events[sent_]);
+    bytes += slices[sent_].size();
+    parts.push_back(slices[sent_]);
   }
-  if (sent_ < events.size()) return;
+  if (sent_ < slices.size()) return;
   known_ = snapshot_->sequence;
   snapshot_ = nullptr;
 }

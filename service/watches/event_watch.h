@@ -36,7 +36,7 @@ class EventWatch : public StreamSource<grpc::ByteBuffer> {
   std::optional<uint64_t> known_;
   // The snapshot that is being sent; null: live events are.
   std::shared_ptr<const EventSnapshot> snapshot_;
-  size_t sent_ = 0;  // how many events of the snapshot were sent
+  size_t sent_ = 0;  // how many slices of the snapshot were sent
 };
 
 }  // namespace pando

@@ -273,7 +273,7 @@ def test_an_open_pool_is_said_until_its_first_engine_has_come(page, start_pandod
         client.attach_pool(expected_layout=layout, model="m").close()
     page.until(
         "document.querySelector('#server').textContent"
-        ".startsWith('m · 8 tokens a page')"
+        ".startsWith('m · 1 layer of 2 heads of 16 float16, 8 tokens a page')"
     )
     # Those of the moment in which pandod began anew.
     assert all("ERR_" in error for error in page.errors())

@@ -1,11 +1,13 @@
 // CheckInvariants finds what is broken: each part of the cache is damaged by
 // hand, one value after another, and mended again.
 
+#include <array>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "core/blocks/block_holds.h"
 #include "tests/core/cache_fixture.h"
 
@@ -22,7 +24,7 @@ class DamagedCache {
         pending(cache.parts_.pending),
         evictable_pages(tree.evictable_pages_),
         class_pages(tree.classes_[0].cached_pages),
-        namespaces(tree.namespaces_),
+        namespaces_by_key(tree.namespaces_by_key_),
         namespaces_by_number(tree.namespaces_by_number_),
         reserved_by_class(pool.reserved_[0]),
         free(pool.free_) {}
@@ -41,7 +43,7 @@ class DamagedCache {
   PendingPages& pending;
   uint32_t& evictable_pages;
   uint32_t& class_pages;
-  absl::flat_hash_map<NamespaceKey, std::unique_ptr<Namespace>>& namespaces;
+  SteadyIndex& namespaces_by_key;
   absl::btree_map<NamespaceNumber, Namespace*>& namespaces_by_number;
   uint32_t& reserved_by_class;
   std::vector<PageId>& free;
@@ -65,6 +67,20 @@ class DamageTest : public CacheFixture {
 
   Namespace& Home() { return *damaged_.tree.FindNamespace(kNoNamespace); }
   Namespace& Other() { return *damaged_.tree.FindNamespace(other_key_); }
+  // The keys of home and other, which find `now`, find `then` from now on.
+  void Relink(std::array<const Namespace*, 2> now,
+              std::array<const Namespace*, 2> then) {
+    const std::array<size_t, 2> hashes = {absl::HashOf(kNoNamespace),
+                                          absl::HashOf(other_key_)};
+    for (size_t i = 0; i < 2; ++i) {
+      damaged_.namespaces_by_key.Remove(hashes[i],
+                                        Slab<Namespace>::IndexOf(*now[i]));
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      damaged_.namespaces_by_key.Add(hashes[i],
+                                     Slab<Namespace>::IndexOf(*then[i]));
+    }
+  }
   // The node in which the prompt ends.
   Node& NodeOf(std::string_view letters) {
     const auto tokens = Spell(letters);
@@ -144,9 +160,11 @@ TEST_F(DamageTest, OfTheListsOfNamespaces) {
       Violations(damaged_.namespaces_by_number[Home().number], &Other()),
       Tells(kNotTheRoot));
 
-  std::swap(damaged_.namespaces[kNoNamespace], damaged_.namespaces[other_key_]);
+  Namespace& home = Home();
+  Namespace& other = Other();
+  Relink({&home, &other}, {&other, &home});
   EXPECT_THAT(cache_.CheckInvariants(), Tells(kNotTheRoot));
-  std::swap(damaged_.namespaces[kNoNamespace], damaged_.namespaces[other_key_]);
+  Relink({&other, &home}, {&home, &other});
 
   damaged_.namespaces_by_number[NamespaceNumber(99)] = &Home();
   EXPECT_THAT(cache_.CheckInvariants(),

@@ -76,12 +76,17 @@ TEST_F(PagePoolTest, GenerationChangesWhenAPageIsSealedAndWhenItIsFreed) {
   EXPECT_NE(pool_.generation(page), sealed);
 }
 
-TEST_F(PagePoolTest, QuarantineTakesAllPagesOfItsOwner) {
+TEST_F(PagePoolTest, QuarantineTakesTheLastPagesOfItsOwner) {
   const auto pages = Reserve(3);
-  EXPECT_EQ(pool_.Quarantine(owner_), pages);
+  std::vector<PageId> taken;
+  pool_.Quarantine(owner_, 2, taken);
+  EXPECT_THAT(taken, ElementsAre(pages[1], pages[2]));
+  EXPECT_THAT(owner_.pages, ElementsAre(pages[0]));
+  pool_.Quarantine(owner_, 2, taken);
+  EXPECT_THAT(taken, ElementsAre(pages[1], pages[2], pages[0]));
   EXPECT_THAT(owner_.pages, IsEmpty());
   EXPECT_EQ(pool_.count(PageState::kQuarantined), 3u);
-  pool_.FreeQuarantined(pages);
+  pool_.FreeQuarantined(taken);
   EXPECT_EQ(pool_.count(PageState::kFree), 7u);
 }
 

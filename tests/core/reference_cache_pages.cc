@@ -119,6 +119,11 @@ uint32_t ReferenceCache::EvictRun(uint32_t most,
     if (run.end == *victim) pages = run.pages;
   }
   const ReferenceIndex::Node node = *index_.PathTo(*victim).back()->node;
+  const bool is_in_turn =
+      reuse_.has_value() &&
+      reuse_->IsInTurn(*victim, [&](const NamespaceKey& ns) {
+        return quota_.ClassOf(ns) == quota_.ClassOf(victim->ns);
+      });
   uint32_t kept = pages;
   Place end = *victim;
   while (kept > 0 && pages - kept < most && may_evict(victim->ns)) {
@@ -129,7 +134,9 @@ uint32_t ReferenceCache::EvictRun(uint32_t most,
   if (kept > 0) {
     index_.PathTo(end).back()->node->retained_until = absl::InfinitePast();
   }
-  if (reuse_.has_value()) reuse_->Trimmed(*victim, node, pages, kept, true);
+  if (reuse_.has_value()) {
+    reuse_->Evicted(*victim, node, pages, kept, is_in_turn);
+  }
   return pages - kept;
 }
 
@@ -186,9 +193,7 @@ bool ReferenceCache::FlushOne(const ReferenceIndex::Filter& may_evict) {
   }
   const ReferenceIndex::Node node = *index_.PathTo(*victim).back()->node;
   index_.Remove(*victim);
-  if (reuse_.has_value()) {
-    reuse_->Trimmed(*victim, node, pages, pages - 1, false);
-  }
+  if (reuse_.has_value()) reuse_->Flushed(*victim, node, pages, pages - 1);
   return true;
 }
 

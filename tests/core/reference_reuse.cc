@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 namespace pando {
@@ -57,10 +58,9 @@ std::vector<ReferenceReuse::Run> ReferenceReuse::Runs() {
     if (!IsKnown(*run.node)) continue;
     runs.push_back({run.node, run.pages, run.end.prefix.size(), false});
   }
-  for (std::optional<Ghost>& ghost : ghosts_) {
-    if (!ghost.has_value()) continue;
-    runs.push_back(
-        {&ghost->node, ghost->pages, ghost->end.prefix.size(), true});
+  for (Ghost& ghost : ghosts_) {
+    if (ghost.pages == 0) continue;
+    runs.push_back({&ghost.node, ghost.pages, ghost.end.prefix.size(), true});
   }
   std::ranges::sort(runs, [](const Run& a, const Run& b) {
     return std::tuple(a.node->last_access, b.depth) <
@@ -79,6 +79,7 @@ RequestFacts ReferenceReuse::BeginRequest(size_t prompt_tokens,
     }
   }
   requested_ += prompt_tokens / page_tokens_;
+  in_turn_ = 0;
   const auto ticks = static_cast<float>(tick_ - first_tick_);
   tables_.FitStep(std::max(1.0f, static_cast<float>(new_pages_) / ticks));
   return {.tick = tick_,
@@ -94,9 +95,10 @@ uint32_t ReferenceReuse::BinOf(const Node& node) const {
 
 void ReferenceReuse::CountUse(const Node& node, uint32_t pages, bool is_ghost) {
   tables_.CountReused(ClassOf(node.reuse), BinOf(node), pages);
-  lru_hits_ += node.reuse.shadow_pages;
+  const uint32_t in_shadow = std::min(pages, node.reuse.shadow_pages);
+  lru_hits_ += in_shadow;
   if (!is_ghost) hits_ += pages;
-  gain_ += int64_t{is_ghost ? 0 : pages} - node.reuse.shadow_pages;
+  gain_ += int64_t{is_ghost ? 0 : pages} - in_shadow;
   gain_ = std::min<int64_t>(gain_, capacity_);
 }
 
@@ -126,6 +128,7 @@ void ReferenceReuse::ToShadow(Node& node, uint32_t pages) {
     }
     if (held <= capacity_) return;
     --oldest->reuse.shadow_pages;
+    in_turn_ -= std::min<uint64_t>(in_turn_, 1);
   }
 }
 
@@ -137,32 +140,38 @@ void ReferenceReuse::AddLeaf(const Place& place, uint32_t pages,
     uint32_t interval;
   };
   std::vector<Part> parts;
-  const auto shortened = [&](uint32_t by) {
-    Place at = place;
-    at.prefix.resize(at.prefix.size() - size_t{by} * page_tokens_);
-    return at;
-  };
+  const auto shortened = [&](uint32_t by) { return Shortened(place, by); };
   uint32_t begin = 0;
   while (begin < pages) {
-    const auto found = std::ranges::find_if(ghosts_, [&](const auto& ghost) {
-      return ghost.has_value() &&
-             ghost->first_page == shortened(pages - begin - 1);
-    });
-    if (found == ghosts_.end()) break;
-    const uint32_t end = begin + (*found)->pages;
-    if (end > pages || (*found)->end != shortened(pages - end)) break;
-    const Node& ghost = (*found)->node;
-    CountUse(ghost, end - begin, true);
-    const uint32_t interval = IntervalOf(tick_ - ghost.reuse.at);
-    const uint32_t uses = std::min(255u, ghost.reuse.uses + 1);
+    Ghost* const ghost = GhostFrom(shortened(pages - begin - 1));
+    if (ghost == nullptr) break;
+    uint32_t used = 0;
+    while (begin + used < pages && used < ghost->pages &&
+           Shortened(ghost->end, ghost->pages - used - 1) ==
+               shortened(pages - begin - used - 1)) {
+      ++used;
+    }
+    CountUse(ghost->node, used, true);
+    begin += used;
+    const uint32_t interval = IntervalOf(tick_ - ghost->node.reuse.at);
+    const uint32_t uses = std::min(255u, ghost->node.reuse.uses + 1);
     if (!parts.empty() && parts.back().uses == uses &&
         parts.back().interval == interval) {
-      parts.back().end = shortened(pages - end);
+      parts.back().end = shortened(pages - begin);
     } else {
-      parts.push_back({shortened(pages - end), uses, interval});
+      parts.push_back({shortened(pages - begin), uses, interval});
     }
-    DropGhost(*found);
-    begin = end;
+    if (used == ghost->pages) {
+      DropGhost(*ghost);
+      continue;
+    }
+    // The pages after a difference stay.
+    const uint32_t left = ghost->pages - used;
+    Ghost* const other = GhostFrom(Shortened(ghost->end, left - 1));
+    uint32_t& in_shadow = ghost->node.reuse.shadow_pages;
+    in_shadow -= std::min(in_shadow, used);
+    ghost->pages = left;
+    if (other != nullptr) ForgetGhost(*other);
   }
   ghost_hits_ += begin;
   facts.new_tokens -= std::min(facts.new_tokens, begin * page_tokens_);
@@ -267,104 +276,141 @@ void ReferenceReuse::UseRuns(const std::vector<Run>& runs,
   }
 }
 
-void ReferenceReuse::DropGhost(std::optional<Ghost>& ghost) {
-  ghost.reset();
-  while (!ghosts_.empty() && !ghosts_.front().has_value()) ghosts_.pop_front();
+Place ReferenceReuse::Shortened(const Place& place, uint32_t pages) const {
+  Place shorter = place;
+  shorter.prefix.resize(shorter.prefix.size() - size_t{pages} * page_tokens_);
+  return shorter;
 }
 
-// The tail becomes ghosts of its last 64 tokens, of what is up to 256 and 1,024
-// tokens before the end, and of the rest.
-void ReferenceReuse::Trimmed(const Place& place, const Node& node,
-                             uint32_t pages, uint32_t kept, bool is_evicted) {
+// The ghost whose first page ends there.
+ReferenceReuse::Ghost* ReferenceReuse::GhostFrom(const Place& first_page) {
+  for (Ghost& ghost : ghosts_) {
+    if (ghost.pages > 0 &&
+        Shortened(ghost.end, ghost.pages - 1) == first_page) {
+      return &ghost;
+    }
+  }
+  return nullptr;
+}
+
+void ReferenceReuse::DropGhost(Ghost& ghost) {
+  ghost.pages = 0;
+  while (!ghosts_.empty() && ghosts_.front().pages == 0) ghosts_.pop_front();
+}
+
+// The pages of it that the shadow holds count as if LRU had hit them.
+void ReferenceReuse::ForgetGhost(Ghost& ghost) {
+  gain_ -= ghost.node.reuse.shadow_pages;
+  DropGhost(ghost);
+}
+
+void ReferenceReuse::MakeRoomForGhost(uint32_t pages) {
+  const uint64_t most = std::min<uint64_t>(uint64_t{16} * capacity_, 1 << 22);
+  while (!ghosts_.empty()) {
+    uint64_t room = ghosts_.front().pages;
+    for (size_t i = 1; i < ghosts_.size(); ++i) room += ghosts_[i].room;
+    if (ghosts_.size() < std::min<uint64_t>(most, 65'536) &&
+        room + pages <= most) {
+      return;
+    }
+    ForgetGhost(ghosts_.front());
+  }
+}
+
+bool ReferenceReuse::IsInTurn(const Place& place,
+                              const ReferenceIndex::Filter& of_class) const {
+  std::optional<std::tuple<uint64_t, size_t>> first;
+  bool is_first = false;
+  for (const ReferenceIndex::NodeRun& run : index_->NodeRuns()) {
+    if (!IsKnown(*run.node) || !of_class(run.end.ns) ||
+        index_->PathTo(run.end).back()->locks > 0) {
+      continue;
+    }
+    const std::tuple turn(
+        run.node->last_access,
+        std::numeric_limits<size_t>::max() - run.end.prefix.size());
+    if (first.has_value() && *first < turn) continue;
+    first = turn;
+    is_first = run.end == place;
+  }
+  return is_first;
+}
+
+void ReferenceReuse::KeepInShadow(const Place& place, uint32_t pages,
+                                  uint32_t kept) {
+  if (kept == 0) return;
+  uint32_t& in_shadow = index_->PathTo(Shortened(place, pages - kept))
+                            .back()
+                            ->node->reuse.shadow_pages;
+  in_shadow = std::min(in_shadow, kept);
+}
+
+void ReferenceReuse::Evicted(const Place& place, const Node& node,
+                             uint32_t pages, uint32_t kept, bool is_in_turn) {
   if (!IsKnown(node)) return;
-  const auto at = [&](uint32_t page) {
-    Place shorter = place;
-    shorter.prefix.resize(shorter.prefix.size() -
-                          size_t{pages - page} * page_tokens_);
-    return shorter;
-  };
-  if (kept > 0) {
-    index_->PathTo(at(kept)).back()->node->reuse.shadow_pages =
-        std::min(node.reuse.shadow_pages, kept);
-  }
-  if (!is_evicted) return;
-  std::vector<std::pair<uint32_t, uint32_t>> pieces;
-  uint32_t end = pages;
-  for (const uint32_t tokens : {64u, 256u, 1024u, UINT32_MAX}) {
-    uint32_t begin = kept;
-    while (begin < pages && uint64_t{pages - begin} * page_tokens_ >=
-                                uint64_t{tokens} + page_tokens_) {
-      ++begin;
-    }
-    if (begin >= end) continue;
-    pieces.emplace_back(begin, end);
-    end = begin;
-  }
-  for (const auto& [begin, piece_end] : pieces) {
-    for (std::optional<Ghost>& ghost : ghosts_) {
-      if (!ghost.has_value() || ghost->first_page != at(begin + 1)) continue;
-      DropGhost(ghost);
-      break;
-    }
-  }
-  const auto held = [&] {
-    uint64_t sum = 0;
-    for (const auto& ghost : ghosts_) sum += ghost ? ghost->pages : 0;
-    return sum;
-  };
-  const uint64_t most = uint64_t{16} * capacity_;
-  while (!ghosts_.empty() &&
-         (ghosts_.size() + pieces.size() > std::min<uint64_t>(most, 65'536) ||
-          held() + pages - kept > most)) {
-    DropGhost(ghosts_.front());
-  }
-  for (const auto& [begin, piece_end] : pieces) {
-    Ghost ghost{at(begin + 1), at(piece_end), piece_end - begin, node};
-    const uint32_t shadow = std::min(node.reuse.shadow_pages, piece_end);
-    ghost.node.reuse.shadow_pages = shadow - std::min(shadow, begin);
-    ghosts_.push_back(ghost);
-  }
+  KeepInShadow(place, pages, kept);
+  Ghost* const known = GhostFrom(Shortened(place, pages - kept - 1));
+  if (known != nullptr) ForgetGhost(*known);
+  MakeRoomForGhost(pages - kept);
+  Ghost ghost{place, pages - kept, pages - kept, node};
+  uint32_t& in_shadow = ghost.node.reuse.shadow_pages;
+  in_shadow -= std::min(in_shadow, kept);
+  if (is_in_turn) in_turn_ += in_shadow;
+  ghosts_.push_back(ghost);
+}
+
+void ReferenceReuse::Flushed(const Place& place, const Node& node,
+                             uint32_t pages, uint32_t kept) {
+  if (IsKnown(node)) KeepInShadow(place, pages, kept);
 }
 
 double ReferenceReuse::DebtLimit() const {
-  return 8 * std::max(0.0, static_cast<double>(gain_) + 0.05 * capacity_ +
-                               0.003 * static_cast<double>(requested_));
+  return std::max(0.0, static_cast<double>(gain_) +
+                           0.0013 * static_cast<double>(requested_));
 }
 
 uint64_t ReferenceReuse::Debt() const {
   uint64_t debt = 0;
-  for (const auto& ghost : ghosts_) {
-    if (ghost.has_value()) debt += ghost->node.reuse.shadow_pages;
+  for (const Ghost& ghost : ghosts_) {
+    if (ghost.pages > 0) debt += ghost.node.reuse.shadow_pages;
   }
   return debt;
 }
 
-bool ReferenceReuse::MustFollowLru() const {
-  return tick_ - first_tick_ < warmup_ticks_ ||
-         static_cast<double>(Debt()) >= DebtLimit();
+bool ReferenceReuse::MayOwe() const {
+  return static_cast<double>(Debt()) - static_cast<double>(in_turn_) <
+         DebtLimit();
 }
 
 std::optional<ReferenceReuse::Victim> ReferenceReuse::NextVictim(
     const ReferenceIndex::Filter& of_class) const {
-  std::optional<Victim> least;
+  std::optional<Victim> least;  // of those that may go
   std::optional<Victim> lru;
+  bool is_any_unknown = false;
+  const bool may_owe = MayOwe();
   for (const auto& [place, node] : index_->UnlockedLeaves(of_class)) {
-    const float index =
-        IsKnown(*node) ? tables_.Index(ClassOf(node->reuse), BinOf(*node)) : -1;
-    const Victim leaf{place, index, node->last_access};
+    const bool is_known = IsKnown(*node);
+    is_any_unknown |= !is_known;
+    const Victim leaf{
+        place, is_known ? tables_.Index(ClassOf(node->reuse), BinOf(*node)) : 0,
+        node->last_access, is_known && node->reuse.shadow_pages > 0};
+    if (!lru || leaf.last_access < lru->last_access) lru = leaf;
+    if (leaf.is_in_shadow && !may_owe) continue;
     if (!least || std::tuple(leaf.index, leaf.last_access) <
                       std::tuple(least->index, least->last_access)) {
       least = leaf;
     }
-    if (!lru || leaf.last_access < lru->last_access) lru = leaf;
   }
   if (!lru.has_value()) return std::nullopt;
-  const bool is_any_unknown = least->index < 0;
-  if (is_any_unknown || MustFollowLru()) {
+  if (is_any_unknown || tick_ - first_tick_ < warmup_ticks_) {
     lru->index = 0;
     return lru;
   }
-  return least->index < 0.7f * lru->index ? least : lru;
+  if (least.has_value() && least->index < 0.7f * lru->index) return least;
+  if (lru->is_in_shadow && !may_owe) {
+    lru->index = std::numeric_limits<float>::infinity();
+  }
+  return lru;
 }
 
 ReuseStats ReferenceReuse::Stats() const {
@@ -375,7 +421,7 @@ ReuseStats ReferenceReuse::Stats() const {
                    .debt_pages = Debt(),
                    .debt_limit_pages = static_cast<uint64_t>(DebtLimit()),
                    .ghost_hit_pages = ghost_hits_};
-  for (const auto& ghost : ghosts_) stats.ghosts += ghost.has_value();
+  for (const Ghost& ghost : ghosts_) stats.ghosts += ghost.pages > 0;
   for (uint32_t level = 0; level < stats.chance_by_uses.size(); ++level) {
     stats.chance_by_uses[level] = tables_.ChanceByUses(level);
   }

@@ -37,16 +37,25 @@ class ReferenceReuse {
   // from all of them.
   void Use(const Place& place, RequestFacts* facts);
   void UseUnlocked(const Place& place);
-  // The node that ended at `place` lost its last pages but `kept`.
-  void Trimmed(const Place& place, const ReferenceIndex::Node& node,
-               uint32_t pages, uint32_t kept, bool is_evicted);
+  // Whether the node that ends at `place` is what LRU would evict first of the
+  // known nodes of its quota class.
+  bool IsInTurn(const Place& place,
+                const ReferenceIndex::Filter& of_class) const;
+  // The node of `pages` that ended at `place` lost its last pages but `kept`,
+  // to others or by a flush.
+  void Evicted(const Place& place, const ReferenceIndex::Node& node,
+               uint32_t pages, uint32_t kept, bool is_in_turn);
+  void Flushed(const Place& place, const ReferenceIndex::Node& node,
+               uint32_t pages, uint32_t kept);
 
   // The unlocked leaf of one quota class that is evicted first, and what
-  // decides between it and the victims of other classes.
+  // decides between it and the victims of other classes: its index, less than
+  // any where LRU alone is followed, more than any where it is not paid for.
   struct Victim {
     Place place;
     float index;
     uint64_t last_access;
+    bool is_in_shadow;
   };
   std::optional<Victim> NextVictim(
       const ReferenceIndex::Filter& of_class) const;
@@ -56,9 +65,9 @@ class ReferenceReuse {
  private:
   using Node = ReferenceIndex::Node;
   struct Ghost {
-    Place first_page;  // through it
     Place end;
-    uint32_t pages;
+    uint32_t pages;  // 0: it is gone, and takes room until those before it are
+    uint32_t room;   // its pages at first
     Node node;
   };
   // A run, of a node or a ghost.
@@ -77,9 +86,14 @@ class ReferenceReuse {
   void CountUse(const Node& node, uint32_t pages, bool is_ghost);
   void SetClass(Node& node, uint32_t pages, const RequestFacts& facts);
   void ToShadow(Node& node, uint32_t pages);
-  void DropGhost(std::optional<Ghost>& ghost);
+  void KeepInShadow(const Place& place, uint32_t pages, uint32_t kept);
+  Place Shortened(const Place& place, uint32_t pages) const;
+  Ghost* GhostFrom(const Place& first_page);
+  void DropGhost(Ghost& ghost);
+  void ForgetGhost(Ghost& ghost);
+  void MakeRoomForGhost(uint32_t pages);
   double DebtLimit() const;
-  bool MustFollowLru() const;
+  bool MayOwe() const;
   uint64_t Debt() const;
   uint32_t BinOf(const Node& node) const;
 
@@ -90,13 +104,16 @@ class ReferenceReuse {
   const uint32_t first_tick_;
   uint32_t tick_;
   ReferenceTables tables_;
-  std::deque<std::optional<Ghost>> ghosts_;  // the first evicted first
+  std::deque<Ghost> ghosts_;  // the first evicted first
   uint64_t requested_ = 0;
   uint64_t lru_hits_ = 0;
   uint64_t hits_ = 0;
   uint64_t ghost_hits_ = 0;
   uint64_t new_pages_ = 0;
   int64_t gain_ = 0;
+  // The part of the debt that LRU would evict, too, as soon as the room is
+  // filled that was made since the last request.
+  uint64_t in_turn_ = 0;
 };
 
 }  // namespace pando

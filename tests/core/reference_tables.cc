@@ -61,7 +61,7 @@ uint32_t ReferenceTables::GroupOf(uint32_t reuse_class, size_t factor) {
   return groups[factor];
 }
 
-float ReferenceTables::Hazard(const std::vector<Factor>& factors,
+float ReferenceTables::Hazard(std::span<const Factor> factors,
                               uint32_t reuse_class, uint32_t bin) {
   float hazard = 0.15f;
   for (size_t f = 0; f < factors.size(); ++f) {
@@ -72,7 +72,7 @@ float ReferenceTables::Hazard(const std::vector<Factor>& factors,
 }
 
 double ReferenceTables::ChanceByUses(uint32_t uses_level) const {
-  const std::vector<Factor> all_and_uses = {factors_[0], factors_[1]};
+  const auto all_and_uses = std::span(factors_).first(2);
   double never = 1;
   for (uint32_t bin = 0; bin <= 20; ++bin) {
     never *= 1 - Hazard(all_and_uses, uses_level, bin);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,7 @@ class ReferenceTables {
   using Factor = std::map<Key, float>;
 
   static uint32_t GroupOf(uint32_t reuse_class, size_t factor);
-  static float Hazard(const std::vector<Factor>& factors, uint32_t reuse_class,
+  static float Hazard(std::span<const Factor> factors, uint32_t reuse_class,
                       uint32_t bin);
   void FitIndexes(uint32_t reuse_class, const std::vector<Factor>& factors);
   void FitFactor(float pages_a_request);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/nodes/step_sizes.h"
+#include "core/operators/session_ends.h"
 #include "core/parts/stepped_work.h"
 #include "tests/core/cache_fixture.h"
 
@@ -86,8 +87,15 @@ class SteppedReleaseTest : public testing::Test {
   const SessionId session_{1};
   std::vector<Token> path_;
   std::vector<LockId> locks_;
+  bool takes_steps_ = false;  // of ends, and the cache does not
+  uint32_t told_of_ends_ = 0;
   PrefixCache cache_{{.page_tokens = 1,
                       .capacity_pages = kPages + 1,
+                      .on_ends =
+                          [this] {
+                            ++told_of_ends_;
+                            if (!takes_steps_) cache_.Run(SessionEnds());
+                          },
                       .clock = [] { return int64_t{0}; }}};
 };
 
@@ -136,6 +144,64 @@ TEST_F(SteppedReleaseTest, TheEndOfASessionFreesItsPagesInBoundedSteps) {
   EXPECT_GT(Counts().reserved, 0u);
   cache_.CloseSession(session_);
   EXPECT_EQ(Counts().reserved, 0u);
+  EXPECT_EQ(Counts().free, kPages - kDepth);
+}
+
+TEST_F(SteppedReleaseTest, TheCallerIsToldOfAnEndThatTakesMoreThanAStep) {
+  LockAll();
+  takes_steps_ = true;
+  cache_.CloseSession(session_);
+  EXPECT_EQ(told_of_ends_, 1u);
+  EXPECT_EQ(Counts().protected_, kDepth - kStepReleases / 2);
+  SessionEnds ends;
+  for (uint32_t steps = 2; steps < kSteps; ++steps) {
+    EXPECT_FALSE(cache_.Step(ends));
+    EXPECT_THAT(cache_.CheckInvariants(), IsEmpty());
+  }
+  EXPECT_TRUE(cache_.Step(ends));
+  EXPECT_EQ(Counts().evictable, kDepth);
+}
+
+TEST_F(SteppedReleaseTest, AnEndThatTakesOneStepIsDoneAtOnce) {
+  LockFirst(1);
+  takes_steps_ = true;
+  cache_.CloseSession(session_);
+  EXPECT_EQ(told_of_ends_, 0u);
+  EXPECT_EQ(Counts().evictable, kDepth);
+}
+
+TEST_F(SteppedReleaseTest, PagesGoIntoQuarantineAndOutOfItInBoundedSteps) {
+  constexpr uint32_t kReserved = 9'000;
+  constexpr WriterId kWriter(7);
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_, kWriter)), "OK");
+  ASSERT_TRUE(cache_.Allocate({session_, kNoNamespace, kReserved}).ok());
+  takes_steps_ = true;
+  cache_.SuspendSession(session_, absl::UnixEpoch());
+  cache_.ExpireSessions(absl::UnixEpoch(), absl::InfiniteDuration());
+  const uint32_t in_a_step = Counts().quarantined;
+  EXPECT_LT(in_a_step, kReserved / 2);
+  EXPECT_THAT(cache_.CheckInvariants(), IsEmpty());
+  cache_.Run(SessionEnds());
+  EXPECT_EQ(Counts().quarantined, kReserved);
+  EXPECT_EQ(cache_.Stats().counters.quarantined_pages, kReserved);
+  cache_.WriterGone(kWriter);
+  EXPECT_EQ(Counts().quarantined, kReserved - in_a_step);
+  EXPECT_THAT(cache_.CheckInvariants(), IsEmpty());
+  cache_.Run(SessionEnds());
+  EXPECT_EQ(Counts().free, kPages - kDepth);
+  EXPECT_EQ(told_of_ends_, 2u);
+}
+
+TEST_F(SteppedReleaseTest, AnEndThatIsToldLateSkipsQuarantine) {
+  ASSERT_EQ(Outcome(cache_.AttachSession(session_, WriterId(7))), "OK");
+  ASSERT_TRUE(cache_.Allocate({session_, kNoNamespace, 9'000}).ok());
+  takes_steps_ = true;
+  cache_.SuspendSession(session_, absl::UnixEpoch());
+  cache_.ExpireSessions(absl::UnixEpoch(), absl::InfiniteDuration());
+  cache_.CloseSession(session_);
+  EXPECT_THAT(cache_.CheckInvariants(), IsEmpty());
+  cache_.Run(SessionEnds());
+  EXPECT_THAT(cache_.ListQuarantine(1).sessions, IsEmpty());
   EXPECT_EQ(Counts().free, kPages - kDepth);
 }
 

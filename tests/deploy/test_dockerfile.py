@@ -85,7 +85,7 @@ def test_what_is_built_is_what_the_images_need():
     assert "--target pandod pando-keeper pando-mover pandoctl " in TEXT
     assert instructions("ENTRYPOINT") == [
         '["/usr/bin/example_worker"]',
-        '["/usr/bin/pandod"]',
+        '["/usr/bin/pando-keeper", "/usr/bin/pandod"]',
     ]
 
 

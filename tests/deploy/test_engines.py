@@ -1,6 +1,5 @@
 """The engines of the overlays: what they are told is what the pool and the pod are."""
 
-import json
 import re
 from pathlib import Path
 
@@ -63,16 +62,3 @@ def test_servers_name_model_and_layout(name):
     for engine in engines(patch):
         line = " ".join(spoken(engine))
         assert all(re.search(form, line) for form in OPTIONS.values())
-
-
-def test_vllm_states_the_format_of_the_pages():
-    path = KUBERNETES / "overlays" / "vllm" / "engines.yaml"
-    (patch,) = load(path)
-    for engine in engines(patch):
-        (told,) = (
-            argument.partition("=")[2]
-            for argument in spoken(engine)
-            if argument.startswith("--kv-transfer-config=")
-        )
-        extra = json.loads(told)["kv_connector_extra_config"]
-        assert extra["pando_page_format"] == pool_of(path.parent)["page-format"]

@@ -1,5 +1,6 @@
 """The root of the image, made and run as a container engine would, without one."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -8,14 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from connector import connecting
 from eventually import eventually
+from kept_pandod import children_of
 from pandod_process import REPOSITORY, binary
 from sandbox import Sandbox, give_to_user, skip_without_sandboxes
 
 MAKE_ROOT = REPOSITORY / "deploy" / "docker" / "make_root.sh"
 SOCKETS = "/run/pando"
 LAYOUT = ("--layers=4", "--heads=2", "--head-size=32", "--dtype=float32")
-PANDOD = ("/usr/bin/pandod", *LAYOUT)
+# As the entry point has it.
+PANDOD = ("/usr/bin/pando-keeper", "/usr/bin/pandod", *LAYOUT)
+KILLS = 20
 HEALTH = ("/usr/bin/pandoctl", "health")
 MOVER = ("/usr/bin/pando-mover", f"--socket={SOCKETS}/mover.sock", "--device=host")
 WORKER = ("/usr/bin/example_worker", f"unix:{SOCKETS}/pando.sock")
@@ -71,7 +76,7 @@ def wait_until_healthy(container: Sandbox) -> None:
     eventually(lambda: container.run(*HEALTH).returncode == 0)
 
 
-def test_there_are_three_programs_and_no_shell(root):
+def test_there_are_four_programs_and_no_shell(root):
     names = {path.name for path in root.glob("usr/bin/*")}
     assert names == {"pandod", "pando-keeper", "pando-mover", "pandoctl"}
     assert not (root / "bin").exists()
@@ -104,6 +109,25 @@ def test_pandod_serves_and_ends_as_process_1_of_a_read_only_root(container, sock
         status, errors = pandod.stop(signal.SIGTERM)
         assert status == 0, errors
         assert not list(sockets.iterdir())
+
+
+def kill_pandod_of(keeper: int) -> None:
+    """Returns when there is another one."""
+    (killed,) = children_of(keeper)
+    os.kill(killed, signal.SIGKILL)
+    eventually(lambda: children_of(keeper) not in ([], [killed]))
+
+
+def test_a_pandod_that_is_killed_is_back_in_the_same_container(container, sockets):
+    with container.running(*PANDOD) as keeper:
+        wait_until_healthy(container)
+        with connecting(sockets / "pando.sock") as connector:
+            for _ in range(KILLS):
+                kill_pandod_of(keeper.pid)
+                wait_until_healthy(container)
+            assert connector.stop() > KILLS
+        status, errors = keeper.stop(signal.SIGTERM)
+        assert status == 0, errors
 
 
 def test_a_mover_in_another_container_copies_for_pandod(container):

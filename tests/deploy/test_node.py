@@ -106,6 +106,11 @@ def test_pandod_may_do_nothing_but_write_to_the_folder_of_the_sockets(documents)
     assert list(folders_of_node(pod).values()) == [folder]
 
 
+def test_the_entry_point_of_the_image_starts_pandod(documents):
+    (container,) = containers(pod_of(only(documents, "DaemonSet")))
+    assert "command" not in container
+
+
 def test_engines_mount_the_folder_of_the_sockets_to_read(overlay):
     pandod = pod_of(only(overlay, "DaemonSet"))
     pod = pod_of(only(overlay, "Deployment"))

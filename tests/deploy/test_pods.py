@@ -133,6 +133,10 @@ def test_pandod_accepts_its_configuration(tmp_path, config_text):
     )
 
 
+def test_the_entry_point_of_the_image_starts_pandod(pod):
+    assert "command" not in sidecar(pod)
+
+
 def test_pandod_reads_the_file_that_is_mounted(pod, documents):
     pandod = sidecar(pod)
     (argument,) = pandod["args"]
@@ -288,9 +292,9 @@ def test_weights_are_kept_where_the_engines_look(name):
     assert claims == ({named} if named else set())
 
 
-@pytest.mark.parametrize("overlay", ["cpu-demo", "fleet", "generic", "sglang", "vllm"])
+@pytest.mark.parametrize("overlay", [name for name in OVERLAYS if name != "node"])
 def test_the_cluster_may_choose_the_user(overlay):
-    for workload in machines(rendered(overlay, "cluster-uid")):
+    for workload in workloads(rendered(overlay, "cluster-uid")):
         pod = pod_of(workload)
         assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(pod["securityContext"])
         # The other demands of the profile stay.
@@ -372,16 +376,16 @@ def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
 
 
 @pytest.mark.parametrize(
-    "name, of, own", [("fleet", "vllm", "kv-events"), ("tiers", "cpu-demo", "tier")]
+    "several, one, own",
+    [
+        ("overlays/fleet", "base", {"kv-events", "page-tokens", "model"}),
+        ("overlays/tiers", "overlays/cpu-demo", {"tier", "model"}),
+    ],
 )
-def test_the_pool_of_several_machines_is_that_of_one(name, of, own):
-    one, several = (
-        yaml.safe_load((KUBERNETES / f"overlays/{folder}" / CONFIG).read_text())
-        for folder in (of, name)
-    )
-    assert {k: v for k, v in several.items() if not k.startswith((own, "model"))} == {
-        k: v for k, v in one.items() if k != "model"
-    }
+def test_the_pool_of_several_machines_is_that_of_one(several, one, own):
+    options = yaml.safe_load((KUBERNETES / several / CONFIG).read_text())
+    shared = {k: v for k, v in options.items() if not k.startswith(tuple(own))}
+    assert shared == yaml.safe_load((KUBERNETES / one / CONFIG).read_text())
 
 
 def test_the_store_of_the_tiers_is_asked_by_the_machines_alone():

@@ -10,6 +10,7 @@ from installed import install_into, pkg_config
 from metrics_page import MetricsPage
 from pando_kv._proto.pando.v1 import (
     admin_pb2,
+    blocks_pb2,
     events_pb2,
     pool_pb2,
     prefix_cache_pb2,
@@ -19,11 +20,13 @@ from pandod_process import REPOSITORY, binary
 
 CALLS = REPOSITORY / "docs" / "calls.md"
 CPP_PROGRAM = """
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -37,7 +40,14 @@ int main() {
 
 
 def methods() -> set[tuple[str, str]]:
-    modules = [admin_pb2, events_pb2, pool_pb2, prefix_cache_pb2, session_pb2]
+    modules = [
+        admin_pb2,
+        blocks_pb2,
+        events_pb2,
+        pool_pb2,
+        prefix_cache_pb2,
+        session_pb2,
+    ]
     return {
         (service.full_name, method.name)
         for module in modules

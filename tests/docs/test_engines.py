@@ -1,13 +1,26 @@
-"""docs/engines.md: the worker in it runs, and what it prints is what it says."""
+"""docs/engines.md: the worker in it runs, and prints what the page says; the versions
+in it are those that the seams were tested with."""
 
+import re
 import sys
 
 from doc_programs import DocProgram
+from pando_kv._seams import SEAMS
 from pandod_process import REPOSITORY
+
+PAGE = REPOSITORY / "docs" / "engines.md"
 
 
 def test_the_worker_serves_what_another_computed(pandod, tmp_path):
-    program = DocProgram(REPOSITORY / "docs" / "engines.md", "In Python", "python")
+    program = DocProgram(PAGE, "In Python", "python")
     script = tmp_path / "worker.py"
     script.write_text(program.source(pandod.address))
     program.check(sys.executable, script)
+
+
+def test_the_versions_are_those_that_each_seam_was_tested_with():
+    table = PAGE.read_text().partition("### Versions")[2].partition("\n\n\n")[0]
+    rows = re.findall(r"^\| `(.+?)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    assert {
+        (name, engine, tuple(tested.split(", "))) for name, engine, tested in rows
+    } == {(name, seam.engine, seam.versions) for name, seam in SEAMS.items()}

@@ -1,10 +1,12 @@
-"""The examples in Python of README.md and of the client's: they run as they say."""
+"""The examples in Python of README.md and of the client's: they run as they say, with the
+server that is started there."""
 
+import re
 import sys
 
 import pytest
 from doc_programs import DocProgram
-from pandod_process import REPOSITORY
+from pandod_process import OPEN, REPOSITORY, serving
 
 CLIENT = REPOSITORY / "clients" / "python"
 
@@ -12,8 +14,17 @@ CLIENT = REPOSITORY / "clients" / "python"
 @pytest.mark.parametrize(
     ("folder", "title"), [(REPOSITORY, "From Python"), (CLIENT, "Five minutes")]
 )
-def test_python(folder, title, pandod, tmp_path):
+def test_python(folder, title, tmp_path):
+    text = (folder / "README.md").read_text()
+    [options] = re.findall(
+        r"pandod --socket /tmp/pando\.sock((?: --\S+ [\w.]+)+)", text
+    )
+    given = {
+        name.replace("-", "_"): value
+        for name, value in re.findall(r"--(\S+) (\S+)", options)
+    }
     program = DocProgram(folder / "README.md", title, "python")
     script = tmp_path / "readme.py"
-    script.write_text(program.source(pandod.address))
-    program.check(sys.executable, script)
+    with serving(tmp_path, **OPEN | given) as pandod:
+        script.write_text(program.source(pandod.address))
+        program.check(sys.executable, script)

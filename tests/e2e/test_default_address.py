@@ -4,10 +4,13 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from pandod_process import binary
 from sandbox import USER, skip_without_sandboxes, unprivileged
+
+ROOT = str(Path(__file__).parents[2])  # may lie in /tmp
 
 # Starts a pandod without an address, and prints where each of its callers finds it.
 MEETING = """
@@ -54,7 +57,7 @@ def in_sandbox(
     bwrap: Sequence[str] = [
         *("bwrap", "--unshare-user", "--uid", str(USER), "--gid", str(USER)),
         *("--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"),
-        *("--tmpfs", "/run", "--tmpfs", "/tmp", *places),
+        *("--tmpfs", "/run", "--tmpfs", "/tmp", "--ro-bind", ROOT, ROOT, *places),
         *("--clearenv", "--die-with-parent", *settings),
     ]
     return subprocess.run(
@@ -125,6 +128,24 @@ with socket.socket(socket.AF_UNIX) as system:
     assert found.returncode == 0, found.stderr
     own, system = "/tmp/user/pando/pando.sock", "/run/pando/pando.sock"
     assert found.stdout.split() == [own, system, system, own]
+
+
+def test_a_mover_looks_beside_the_socket_that_calls_go_to():
+    program = """
+import os, socket, subprocess, sys
+from pathlib import Path
+os.mkdir("/tmp/user/pando")
+with socket.socket(socket.AF_UNIX) as own:
+    own.bind("/tmp/user/pando/pando.sock")
+    command = [Path(sys.argv[1]).with_name("pando-mover"), "--device=host"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as mover:
+        print(mover.stderr.readline())
+        mover.kill()
+"""
+    places = ("--dir", "/tmp/user", *NO_RUN)
+    found = in_sandbox(program, *places, environment={"XDG_RUNTIME_DIR": "/tmp/user"})
+    assert found.returncode == 0, found.stderr
+    assert "no pandod at /tmp/user/pando/mover.sock" in found.stdout
 
 
 def test_a_folder_in_tmp_that_others_may_write_to_is_not_used():

@@ -14,10 +14,13 @@ from urllib.request import urlopen
 
 import pytest
 from eventually import eventually
+from prepared_process import after
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "examples/demo/run.py"
 SHOW = ROOT / "examples/demo/show.py"
+# As from a terminal, also where the tests run in the background.
+TAKE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)"
 PATIENCE_SECONDS = 120
 # Three processes import torch, while another engine's tests run.
 TORCH_PATIENCE_SECONDS = 280
@@ -58,14 +61,15 @@ def start_demo(
     pandod: Path, data: Path, folder: Path, *options: str
 ) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, DEMO, "--pandod", pandod, "--data", data, *options],
+        after(
+            TAKE_INTERRUPTS,
+            *(sys.executable, DEMO, "--pandod", pandod, "--data", data, *options),
+        ),
         env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # As from a terminal, also where the tests run in the background.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -127,12 +131,11 @@ def test_demo_serves_the_console_while_it_runs(pandod, short_texts, folder):
 
 def test_show_has_something_to_watch_and_leaves_nothing(pandod, folder):
     show = subprocess.Popen(
-        [sys.executable, SHOW, "--pandod", pandod],
+        after(TAKE_INTERRUPTS, sys.executable, SHOW, "--pandod", pandod),
         env=os.environ | {"TMPDIR": str(folder)},
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     lines = iter(show.stdout.readline, "")
     address = next(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from eventually import eventually
 from kept_pandod import children_of, keeper
+from prepared_process import after
 
 # The kept programs below begin with this.
 PRELUDE = """
@@ -41,6 +42,10 @@ def die():
 
 Started = subprocess.Popen[str]
 
+# As the first process of a container does (PR_SET_CHILD_SUBREAPER).
+ADOPT_ORPHANS = "import ctypes; ctypes.CDLL(None).prctl(36, 1)"
+IGNORE_SIGCHLD = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Started]]:
@@ -48,7 +53,7 @@ def start() -> Iterator[Callable[..., Started]]:
 
         def start_one(program: str, **environment: str) -> Started:
             process = subprocess.Popen(
-                [keeper(), sys.executable, "-c", PRELUDE + program],
+                after(ADOPT_ORPHANS, keeper(), sys.executable, "-c", PRELUDE + program),
                 env=os.environ | environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -71,6 +76,16 @@ def test_a_program_that_is_not_there_is_named(tmp_path):
     )
     assert ended.returncode == 127
     assert str(tmp_path / "absent") in ended.stderr
+
+
+def test_it_sees_its_program_end_where_it_was_started_with_sigchld_ignored():
+    ended = subprocess.run(
+        after(
+            IGNORE_SIGCHLD, keeper(), sys.executable, "-c", "import sys; sys.exit(7)"
+        ),
+        timeout=30,
+    )
+    assert ended.returncode == 7
 
 
 @pytest.mark.parametrize("given", [[], [""], ["--unknown"]])
@@ -130,7 +145,10 @@ say(*kept())
     assert process.stdout.readline() == "own\n"
 
 
-@pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGUSR1, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "sent",
+    [signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2],
+)
 def test_signals_are_passed_on(start, sent):
     process = start(f"""
 signal.pthread_sigmask(signal.SIG_BLOCK, [{sent.value}])
@@ -164,6 +182,22 @@ def test_its_death_is_that_of_its_program(start):
     process.kill()
     process.wait()
     eventually(lambda: not Path(f"/proc/{child}").exists())
+
+
+def test_as_the_first_process_of_a_container_it_leaves_no_zombies(start):
+    process = start("""
+if os.fork() == 0:
+    if os.fork() == 0:
+        say(os.getpid())
+        signal.pause()
+    os._exit(0)
+os.wait()
+signal.pause()
+""")
+    orphan = int(process.stdout.readline())
+    eventually(lambda: orphan in children_of(process.pid))
+    os.kill(orphan, signal.SIGKILL)
+    eventually(lambda: not Path(f"/proc/{orphan}").exists())
 
 
 def test_what_is_not_for_the_store_goes_on_to_the_service_manager(start, tmp_path):

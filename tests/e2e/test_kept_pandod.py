@@ -7,22 +7,19 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import blocks
 import numpy as np
 import pytest
+from connector import connecting
 from eventually import eventually
-from kept_pandod import KeptPandod, keeper, kept, memory_files
+from kept_pandod import call_in_another_epoch, config_of, keeper, kept, memory_files
 from lanes import needs_lane
 from pando_kv import (
     Client,
-    DeadlineError,
     KvLayout,
     PandoError,
-    SessionLostError,
-    UnavailableError,
 )
 from pando_kv.blocks import are_places
 from pandod_process import (
@@ -38,54 +35,13 @@ from worker_process import WorkerProcess
 TOKENS = list(range(2 * PAGE_TOKENS))
 KILLS = 20
 
-# Connects to each socket again and again, until its input ends; says how often a
-# connection failed.
-CONNECTOR = """
-import select, socket, struct, sys
-made, failed = 0, []
-while not select.select([sys.stdin], [], [], 0.01)[0]:
-    for path in sys.argv[1:]:
-        with socket.socket(socket.AF_UNIX) as peer:
-            # Blocks where the backlog is full, as a socket with a timeout does not.
-            seconds = struct.pack("ll", 30, 0)
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
-            try:
-                peer.connect(path)
-                made += 1
-            except OSError as error:
-                failed.append(str(error))
-print(made, failed)
-"""
-
-
-@contextlib.contextmanager
-def connecting(server: KeptPandod) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        [sys.executable, "-c", CONNECTOR, server.socket, server.memory_socket],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        yield process
-
-
-def call_in_another_epoch(client: Client, epoch: int) -> int:
-    """Calls until one is answered by another pandod than that of `epoch`."""
-
-    def is_answered() -> bool:
-        try:
-            client.match_prefix(TOKENS, lock=True).lock.release()
-            return client.epoch != epoch
-        except (SessionLostError, UnavailableError, DeadlineError):
-            return False  # it is away, or the session is lost
-
-    eventually(is_answered)
-    return client.epoch
-
 
 @needs_lane
 def test_no_connection_is_refused_while_it_is_killed_again_and_again(tmp_path):
-    with kept(tmp_path) as server, connecting(server) as connector:
+    with (
+        kept(tmp_path) as server,
+        connecting(server.socket, server.memory_socket) as connector,
+    ):
         memory = memory_files(server.server_pid)
         assert len(memory) == 1
         with (
@@ -99,10 +55,7 @@ def test_no_connection_is_refused_while_it_is_killed_again_and_again(tmp_path):
                 epoch = call_in_another_epoch(by_grpc, epoch)
                 assert memory_files(server.server_pid).keys() == memory.keys()
         assert memory_files(server.pid).keys() == memory.keys()
-        output, _ = connector.communicate("")
-        made, failed = output.split(maxsplit=1)
-        assert failed.strip() == "[]"
-        assert int(made) > KILLS
+        assert connector.stop() > KILLS
 
 
 def test_memory_that_workers_have_filled_is_not_there_twice(tmp_path):
@@ -318,6 +271,21 @@ def test_what_no_pandod_has_given_away_is_not_used(tmp_path):
         server.close_in_order()
 
 
+def test_sockets_that_come_from_no_keeper_are_refused(tmp_path):
+    path = tmp_path / "pando.sock"
+    given = f"{{'unknown': listening_at('{path}')}}"
+    ended = subprocess.run(
+        [sys.executable, "-c", HANDING_DOWN, given, binary(), "--socket", path],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 1
+    assert "LISTEN_FDS is 1, and NOTIFY_SOCKET is not set" in ended.stderr
+    assert path.exists()
+
+
 def test_a_second_owner_does_not_start(tmp_path):
     owner = os.memfd_create("owner")
     with open(f"/proc/self/fd/{owner}", "r+b") as held:
@@ -333,13 +301,6 @@ def test_a_second_owner_does_not_start(tmp_path):
     os.close(owner)
     assert ended.returncode == 1
     assert "another pandod, which lives, owns" in ended.stderr
-
-
-def config_of(folder: Path, **options: object) -> Path:
-    """A configuration that may be another one in the next life."""
-    path = folder / "pandod.yaml"
-    path.write_text("".join(f"{name}: {value}\n" for name, value in options.items()))
-    return path
 
 
 def test_a_pandod_that_is_to_keep_nothing_any_more_starts(tmp_path):

@@ -259,6 +259,29 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--pool-bytes=2GiB", "--pool-devices=0"],
+            f"a shard needs {2 << 30} bytes; GPU 0 .* has {1 << 30} bytes of memory",
+        ),
+        (["--pool-bytes=4MiB", "--pool-devices=99"], "no GPU is '99'"),
+    ],
+)
+def test_an_open_pool_whose_gpu_is_absent_or_too_small_does_not_start(
+    tmp_path, options, message
+):
+    said = refused_start(
+        tmp_path,
+        "--pool-memory=cuda",
+        *options,
+        **cuda_stand_in.environment(device_bytes=MIB << 10),
+    )
+    assert re.search(f"cannot start.*{message}", said), said
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_driver_that_is_too_old_is_named_with_both_versions(tmp_path):
     said = refused_start(
         tmp_path, "--pool-memory=cuda", "--pool-pages=64", **cuda_stand_in.too_old()

@@ -75,6 +75,10 @@ def test_check_config_says_what_the_options_mean_and_starts_nothing(tmp_path):
         (["--pool-bytes=1TiB"], "this machine has"),
         (["--tier-host-bytes=1TiB"], "tier-host-bytes is 1099511627776; pandod may"),
         (
+            ["--pool-bytes=8MiB", "--tier-host-bytes=1TiB"],
+            "tier-host-bytes is 1099511627776; pandod may",
+        ),
+        (
             ["--tier-disk=/nowhere/tier", "--tier-disk-bytes=1GiB", "--model=m"],
             "make the folder /nowhere/tier",
         ),
@@ -128,10 +132,14 @@ def test_pandod_starts_beside_each_variable_that_another_program_of_pando_reads(
         for path in (REPOSITORY / folder).rglob("*"):
             if path.suffix in (".py", ".cc"):
                 read |= set(re.findall(r'"(PANDO_[A-Z_]+)"', path.read_text()))
+    for path in (REPOSITORY / "tests").rglob("*"):
+        if path.suffix in (".py", ".cc"):
+            asks = r'(?:environ\.get|FromEnvironment)\(\s*"(PANDO_[A-Z_]+)"'
+            read |= set(re.findall(asks, path.read_text()))
     read |= set(
         re.findall(r"\$\{(PANDO_[A-Z_]+)", (REPOSITORY / "Makefile").read_text())
     )
-    assert {"PANDO_ADDRESS", "PANDO_TOKEN", "PANDO_CACHE"} <= read
+    assert {"PANDO_ADDRESS", "PANDO_TOKEN", "PANDO_TEST_SEED"} <= read
     printed = run("--print-config", **dict.fromkeys(read, "1"))
     assert (printed.returncode, printed.stderr) == (0, "")
 

@@ -292,7 +292,12 @@ def tcp_is_refused(address: str, tls: Tls | None) -> bool:
         (
             ["--tcp=127.0.0.1:0", "--tls-certificate=/c", "--tls-key=/k"]
             + ["--tls-client-ca=/a"],
-            "tls-certificate is '/c', which is not a certificate in PEM",
+            "tls-certificate is '/c', which cannot be read: No such file",
+        ),
+        (
+            ["--tcp=127.0.0.1:0", "--tls-certificate=/proc/version"]
+            + ["--tls-key=/proc/version", "--tls-client-ca=/proc/version"],
+            "tls-certificate is '/proc/version', which is not a certificate in PEM",
         ),
     ],
 )

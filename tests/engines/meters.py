@@ -9,13 +9,17 @@ from typing import Any
 
 
 class WireMeter:
-    """Counts the calls that all clients of this process make to pandod."""
+    """Counts the calls that all clients of this process make to pandod.
+
+    The native module makes its calls where this cannot see them: it is off meanwhile.
+    """
 
     def __init__(self) -> None:
         from pando_kv._connection import Connection
 
         self.calls: Counter[str] = Counter()
-        """By the method's name."""
+        """By the method's name. While pandod is away nothing is waited for, and none
+        are counted."""
         self.seconds = 0.0
         self._bytes = 0
         # Their bytes are counted when they are asked for: not while a call is timed.
@@ -29,7 +33,9 @@ class WireMeter:
                 self._messages.append((call.method.response, answer))
                 return parse(answer)
 
-            self.calls[call.method.path.rpartition("/")[2]] += 1
+            is_away = connection.presence.is_away and call.method.number
+            if not is_away:
+                self.calls[call.method.path.rpartition("/")[2]] += 1
             self._messages.append((call.method.request, call.request))
             call.parse = remember
             begin = time.perf_counter()
@@ -38,6 +44,7 @@ class WireMeter:
             finally:
                 self.seconds += time.perf_counter() - begin
 
+        Connection.requests = None
         Connection.send = metered
         Connection.begin_together = self._timed(Connection.begin_together)
 

@@ -8,7 +8,7 @@ from paged_kv import Floats, PagedKv, PrivatePages
 CONFIG = ModelConfig()
 PAGE = CONFIG.page_tokens
 POOL_PAGES = 64
-LENGTH = 20 * PAGE + 5
+LENGTH = 6 * PAGE + 5
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ class LossyRelay:
         self.dropped = 0
         self.loss = loss
         """The share of the frames that are lost; changed while it runs."""
+        self._loses_next = threading.Event()
         self._upstream = upstream
         self._random = random.Random(seed)
         self._stop = threading.Event()
@@ -37,6 +38,17 @@ class LossyRelay:
     ) -> None:
         self._stop.set()
         self._thread.join()
+
+    def lose_next(self) -> None:
+        """Loses the next frame whatever the share says."""
+        self._loses_next.set()
+
+    def _loses(self) -> bool:
+        by_chance = self._random.random() < self.loss
+        if self._loses_next.is_set():
+            self._loses_next.clear()
+            return True
+        return by_chance
 
     def _run(self) -> None:
         context = zmq.Context.instance()
@@ -56,7 +68,7 @@ class LossyRelay:
                     machine.send(routers.recv())
                 if machine in ready:
                     frame = machine.recv_multipart()
-                    if self._random.random() < self.loss:
+                    if self._loses():
                         self.dropped += 1
                     else:
                         routers.send_multipart(frame)

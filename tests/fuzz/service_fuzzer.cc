@@ -195,7 +195,7 @@ class Calls {
     Call<v1::UnlockRequest, v1::UnlockResponse>([this](auto& in, auto& out) {
       PutRightSession(in);
       if (!locks_.empty() && Often()) in.add_lock_ids(AnyLock());
-      return prefixes_.Unlock(in, out);
+      return Finish([&] { return prefixes_.Unlock(in, out, call_); });
     });
   }
 

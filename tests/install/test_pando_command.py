@@ -1,5 +1,6 @@
 """`pando up` and `pando run`, from the sources of pando_server and what was built."""
 
+import contextlib
 import json
 import os
 import re
@@ -11,11 +12,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from eventually import eventually
+from kept_pandod import call_in_another_epoch, children_of
 from metrics_page import free_address, get
 from pando_kv import Client
-from pandod_process import REPOSITORY, binary, clean_environment
+from pando_package import command, put_into
+from pandod_process import binary, clean_environment
 
-PACKAGE = REPOSITORY / "deploy" / "wheel" / "src" / "pando_server"
 POOL = ("--pool-pages=11", "--layers=1", "--page-tokens=16", "--log-level=error")
 # Stands for an engine: says how it was called, and goes on until it is told to stop.
 ENGINE = f"""#!{sys.executable}
@@ -32,23 +35,13 @@ Pando = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """The package with its programs, as a wheel has it."""
     folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(PACKAGE, folder / "pando_server")
-    programs = folder / "pando_server" / "bin"
-    programs.mkdir()
-    for name in ("pandod", "pandoctl"):
-        (programs / name).symlink_to(binary().with_name(name))
+    put_into(folder)
     for name in ("sglang", "vllm"):
         engine = folder / name
         engine.write_text(ENGINE)
         engine.chmod(0o755)
     return folder
-
-
-def command(*arguments: object) -> list[str]:
-    main = "import sys; from pando_server.command import main; sys.exit(main())"
-    return [sys.executable, "-c", main, *map(str, arguments)]
 
 
 def environment(site: Path, **more: str) -> dict[str, str]:
@@ -79,12 +72,26 @@ def started(pando, tmp_path) -> Iterator[Callable[..., str]]:
         where = (f"--socket={tmp_path}/p.sock", f"--http={http}")
         said = pando("up", *where, *pool, *options, TMPDIR=str(tmp_path))
         assert said.returncode == 0, said.stderr
-        processes.extend(map(int, re.findall(r"\(process (\d+)\)", said.stdout)))
+        processes.append(keeper_in(said.stdout))
         return said.stdout
 
     yield start
     for process in processes:
-        os.kill(process, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def is_running(process: int) -> bool:
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+def keeper_in(said: str) -> int:
+    (process,) = re.findall(r"^keeper: +process (\d+) ", said, re.M)
+    return int(process)
 
 
 def test_up_starts_a_pandod_that_goes_on_and_says_where_it_is(started, tmp_path):
@@ -99,6 +106,62 @@ def test_up_starts_a_pandod_that_goes_on_and_says_where_it_is(started, tmp_path)
     assert Path(log).exists()
     with Client(address) as client:
         assert client.pool.capacity_pages == 11
+
+
+def test_a_pandod_of_up_that_is_killed_is_back_and_ends_with_its_keeper(
+    started, site, tmp_path
+):
+    keeper = keeper_in(started())
+    address = f"unix:{tmp_path}/p.sock"
+    with Client(address) as client:
+        epoch = client.epoch
+        (server,) = children_of(keeper)
+        os.kill(server, signal.SIGKILL)
+        call_in_another_epoch(client, epoch)
+    pandoctl = site / "pando_server" / "bin" / "pandoctl"
+    subprocess.run(
+        [pandoctl, "--address", address, "drain", "--exit", "--yes"], check=True
+    )
+    eventually(lambda: not is_running(keeper))
+    assert not (tmp_path / "p.sock").exists()
+
+
+def site_whose_pandod(starts: str, site: Path, folder: Path) -> Path:
+    """A site like the other one, but for what pandod does in place of serving."""
+    other = folder / "site"
+    shutil.copytree(site, other, symlinks=True)
+    pandod = other / "pando_server" / "bin" / "pandod"
+    pandod.unlink()
+    pandod.write_text(
+        "#!/bin/sh\n"
+        f'case "$*" in *--print-config) exec {binary()} "$@";; esac\n'
+        f"{starts}\n"
+    )
+    pandod.chmod(0o755)
+    return other
+
+
+def test_up_that_is_interrupted_leaves_no_pandod(site, tmp_path):
+    started = tmp_path / "started"
+    slow = site_whose_pandod(f"echo $$ > {started}; exec sleep 60", site, tmp_path)
+    process = subprocess.Popen(
+        command("up", f"--socket={tmp_path}/p.sock", "--http=", *POOL),
+        env=environment(slow, TMPDIR=str(tmp_path)),
+        stderr=subprocess.DEVNULL,
+    )
+    with process:
+        eventually(lambda: started.exists() and started.read_text().strip() != "")
+        process.send_signal(signal.SIGINT)
+    pandod = int(started.read_text())
+    eventually(lambda: not is_running(pandod))
+
+
+def test_up_says_how_a_pandod_was_killed_that_does_not_start(pando, site, tmp_path):
+    dying = site_whose_pandod("kill -SEGV $$", site, tmp_path)
+    where = (f"--socket={tmp_path}/p.sock", "--http=")
+    said = pando("up", *where, *POOL, TMPDIR=str(tmp_path), PYTHONPATH=str(dying))
+    assert said.returncode == 1
+    assert re.search(r"has not started: process \d+ .* signal 11 ", said.stderr)
 
 
 def test_up_starts_no_second_pandod(started, pando, tmp_path):
@@ -175,6 +238,32 @@ def test_run_gives_no_size_of_a_pool_that_is_open(started, pando, tmp_path):
     assert '"pando_zero_copy": true' in " ".join(arguments)
 
 
+def test_run_puts_engines_on_blocks_where_there_is_no_pool(started, pando, tmp_path):
+    """As `pando up` starts a pandod that is told nothing."""
+    started(pool=("--memory=16MiB", "--log-level=error"))
+    _, [(arguments, variables)] = run_failing(pando, tmp_path, "--", "vllm", "serve")
+    connector = json.loads(arguments[arguments.index("--kv-transfer-config") + 1])
+    assert connector["kv_connector"] == "OffloadingConnector"
+    spec = connector["kv_connector_extra_config"]
+    assert spec["spec_name"] == "PandoOffloadingSpec"
+    assert len(arguments) == len(["serve", "--fail", "--kv-transfer-config", spec])
+    assert variables["PANDO_ADDRESS"] == f"unix:{tmp_path}/p.sock"
+    _, [(arguments, _)] = run_failing(pando, tmp_path, "--", "sglang", "serve")
+    flag = "--unified-cache-external-linker"
+    linker = json.loads(arguments[arguments.index(f"{flag}-config") + 1])
+    assert linker["linker"] == "PandoLinker"
+    assert arguments[2:5] == [
+        "--enable-unified-cache-external-linker",
+        f"{flag}-backend",
+        "dynamic",
+    ]
+    assert "--radix-cache-backend" not in arguments
+    where = ("--address", f"unix:{tmp_path}/p.sock")
+    refused = pando("run", *where, "--zero-copy", "--", "vllm", "serve")
+    assert refused.returncode == 1
+    assert "--zero-copy needs a pool, and this pandod has blocks" in refused.stderr
+
+
 def test_run_leaves_what_is_given_as_it_is(started, pando, tmp_path):
     started()
     given = ["serve", "--page-size=8", "--max-total-tokens", "96"]
@@ -197,6 +286,25 @@ def test_several_engines_have_consecutive_ports_and_end_together(
         assert ports == ["9000", "9001"]
         running.send_signal(signal.SIGTERM)
         assert running.wait(timeout=60) == 128 + signal.SIGTERM
+
+
+def test_up_says_where_no_console_is(started):
+    http = free_address()
+    assert "console: off" in started("--console=no", http=http)
+
+
+def test_up_hands_questions_to_pandod(pando):
+    assert pando("up", "--version").stdout.startswith("pandod ")
+    checked = pando("up", *POOL, "--check-config")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "Usage: pandod" in pando("up", "--help").stdout
+
+
+def test_run_says_what_is_wrong_with_a_command(pando):
+    missing = pando("run", "--", "vllm", "serve", "m", "--port")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert missing.stderr == "pando run: --port is ''; must be a number\n"
+    assert "usage: pando up" in pando("run", "-n", 0, "--", "vllm").stderr
 
 
 def test_run_refuses_what_is_no_engine_and_where_no_pandod_answers(pando, tmp_path):

@@ -27,6 +27,12 @@ ZERO = {
     "pando-calls: Violated invariants A",
     "pando-sessions: Events that watchers missed A",
     "pando-fleet: Dropped frames A",
+    # There is no disk tier of blocks.
+    "pando-blocks: Room on disk A",
+    "pando-blocks: Room on disk B",
+    "pando-blocks: Copied A",
+    "pando-blocks: Not stored, not loaded A",
+    "pando-blocks: Not stored, not loaded B",
     # There is no disk, and the shared folder was taken away.
     "pando-eviction: Copies held A",
     "pando-eviction: Copies held B",

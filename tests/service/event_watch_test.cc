@@ -92,6 +92,27 @@ class EventWatchTest : public testing::Test {
   }
 };
 
+// Who lets go of a snapshot last frees its slices, while others wait.
+TEST(EncodedEventsTest, ManyEventsAreFewSlices) {
+  constexpr size_t kEvents = 100'000;
+  EncodedEvents encoded;
+  v1::Event event;
+  event.mutable_stored()->add_block_hashes(std::string(32, 'h'));
+  for (size_t i = 0; i < kEvents; ++i) encoded.Add(event, i);
+  std::vector<grpc::Slice> slices = encoded.Take();
+  EXPECT_THAT(encoded.Take(), IsEmpty());
+  grpc::ByteBuffer all(slices.data(), slices.size());
+  EXPECT_LE(slices.size(), 1 + all.Length() / EncodedEvents::kSliceBytes);
+  v1::WatchResponse decoded;
+  ASSERT_TRUE(
+      grpc::SerializationTraits<v1::WatchResponse>::Deserialize(&all, &decoded)
+          .ok());
+  ASSERT_EQ(decoded.events_size(), kEvents);
+  for (size_t i = 0; i < kEvents; ++i) {
+    ASSERT_EQ(decoded.events(static_cast<int>(i)).sequence(), i);
+  }
+}
+
 TEST_F(EventWatchTest, WhoKnowsTheLastEventGetsWhatFollowsIt) {
   Publish(2);
   EventWatch watch = Watch(1);

@@ -48,7 +48,7 @@ class HttpServerTest : public testing::Test {
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
       const std::string& address) {
     return HttpServer::Start(
-        {.address = address,
+        {.socket = {address},
          .collectables = {RegistryWith("pando_first_total", 7),
                           RegistryWith("pando_second_total", 8)},
          .is_ready = [] { return ready_.load(); },
@@ -63,7 +63,7 @@ class HttpServerTest : public testing::Test {
             .headers = {{"X-Echo", "yes"}}};
   }
 
-  static void SetUpTestSuite() { server_ = Start("localhost:0").value(); }
+  static void SetUpTestSuite() { server_ = Start("127.0.0.1:0").value(); }
   static void TearDownTestSuite() { server_.reset(); }
 
   static std::string Address() {
@@ -161,13 +161,13 @@ TEST_F(HttpServerTest, APortThatIsTakenIsAnErrorThatSaysSo) {
   const absl::Status status = Start(Address()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(status.message()),
-              StartsWith("cannot serve http on " + Address()));
+              StartsWith("cannot listen on " + Address()));
   EXPECT_THAT(std::string(status.message()),
               HasSubstr("Address already in use"));
 }
 
-TEST_F(HttpServerTest, AnAddressThatIsNoneIsAnError) {
-  EXPECT_FALSE(Start("nowhere").ok());
+TEST_F(HttpServerTest, AHostThatIsNoneIsAnError) {
+  EXPECT_FALSE(Start("no.such.host.invalid:0").ok());
 }
 
 TEST_F(HttpServerTest, ThePortIsFreeAgainAfterTheServerIsGone) {

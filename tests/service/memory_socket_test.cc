@@ -283,8 +283,18 @@ TEST_F(MemorySocketTest, ManyAttachesLeakNoDescriptor) {
 
 TEST_F(MemorySocketTest, APeerThatCameWhenNoDescriptorWasLeftIsServedLater) {
   const auto socket = Start();
-  const std::string token =
-      Bytes(socket->IssueToken({kSession}, kAnybody).value());
+  const auto new_token = [&] {
+    return Bytes(socket->IssueToken({kSession}, kAnybody).value());
+  };
+  {
+    // The socket's thread runs then: its start takes a descriptor where a
+    // sanitizer looks at the thread's object.
+    const UniqueFd first = Connect(socket->path());
+    Write(first, new_token());
+    EXPECT_EQ(Receive(first).fds.size(), kShards);
+    EXPECT_TRUE(Receive(first).message.empty()) << "still connected";
+  }
+  const std::string token = new_token();
   // The next descriptor, the one for the client, is the last.
   const int last = UniqueFd(dup(0)).get();
   rlimit limit;

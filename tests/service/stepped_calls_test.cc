@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -15,17 +16,21 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "core/operators/session_ends.h"
 #include "core/prefix_cache.h"
 #include "gtest/gtest.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "pando/v1/data_path.grpc.pb.h"
 #include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
+#include "pando/v1/session.grpc.pb.h"
 #include "service/handlers/admin_service.h"
 #include "service/handlers/block_service.h"
 #include "service/handlers/data_path_service.h"
 #include "service/handlers/pool_service.h"
 #include "service/handlers/prefix_cache_service.h"
+#include "service/handlers/session_service.h"
+#include "service/handlers/session_stream.h"
 #include "service/rpc/rpc_server.h"
 #include "service/self_check.h"
 
@@ -88,6 +93,7 @@ class SteppedCallsTest : public testing::Test {
     pool_.Register(server_, metrics_, data_path_);
     prefixes_.Register(server_, metrics_, data_path_);
     batches_.Register(server_, metrics_, data_path_);
+    sessions_.Register(metrics_);
     const std::string path = folder_ + "/grpc.sock";
     EXPECT_TRUE(
         server_.Start({.socket = {path}, .max_receive_bytes = 1 << 22}).ok());
@@ -97,6 +103,7 @@ class SteppedCallsTest : public testing::Test {
     prefix_stub_ = v1::PrefixCache::NewStub(channel);
     data_path_stub_ = v1::DataPath::NewStub(channel);
     pool_stub_ = v1::PagePool::NewStub(channel);
+    sessions_stub_ = v1::Sessions::NewStub(channel);
   }
   ~SteppedCallsTest() override {
     server_.Shutdown(absl::ZeroDuration());
@@ -118,15 +125,19 @@ class SteppedCallsTest : public testing::Test {
     }
   }
 
-  // A lock on each prompt.
-  void LockAll() {
+  // A lock on each prompt; their numbers.
+  std::vector<uint64_t> LockAll() { return LockAll(session_); }
+  std::vector<uint64_t> LockAll(SessionId session) {
     const NamespaceKey ns;
+    std::vector<uint64_t> locks;
     for (uint32_t i = 1; i <= kPages; ++i) {
       const std::vector<Token> tokens = {i};
       const auto lock =
-          cache_.Lock({.session = session_, .ns = ns, .tokens = tokens});
-      ASSERT_TRUE(lock.ok());
+          cache_.Lock({.session = session, .ns = ns, .tokens = tokens});
+      EXPECT_TRUE(lock.ok());
+      locks.push_back(lock->lock.value());
     }
+    return locks;
   }
 
   uint64_t EvictedPages() {
@@ -226,7 +237,10 @@ class SteppedCallsTest : public testing::Test {
   bool is_mru_ = false;
   const SessionId session_{1};
   std::string folder_;
-  PrefixCache cache_{{.page_tokens = 1, .capacity_pages = kPages + 1}};
+  uint64_t last_session_ = session_.value();
+  // SessionService takes the steps of ends.
+  PrefixCache cache_{
+      {.page_tokens = 1, .capacity_pages = kPages + 1, .on_ends = [] {}}};
   SelfCheck self_check_{&cache_};
   RpcMetrics metrics_;
   DataPath data_path_;
@@ -234,6 +248,8 @@ class SteppedCallsTest : public testing::Test {
   std::unique_ptr<v1::PrefixCache::Stub> prefix_stub_;
   std::unique_ptr<v1::DataPath::Stub> data_path_stub_;
   std::unique_ptr<v1::PagePool::Stub> pool_stub_;
+  std::unique_ptr<v1::Sessions::Stub> sessions_stub_;
+  std::atomic<bool> is_draining_ = false;
   // The services hold streams of the server, which is gone before them.
   CallPolicy policy_;
   std::unique_ptr<RpcServer> owned_server_ =
@@ -248,6 +264,11 @@ class SteppedCallsTest : public testing::Test {
   PoolService pool_{&cache_, &stepped_, nullptr, nullptr, {}, 1};
   BlockCache block_cache_{&cache_};
   BlockService blocks_{&cache_, &block_cache_, &stepped_, nullptr, 0, 1};
+  SessionService sessions_{&cache_,
+                           &stepped_,
+                           &server_,
+                           &is_draining_,
+                           {.pool = {}, .on_closed = [](auto) {}}};
   DataPathService batches_{&policy_, &cache_, &stepped_, nullptr, false};
 };
 
@@ -273,6 +294,7 @@ TEST_F(SteppedCallsTest, OthersAreServedWhilePagesAreAllocatedAndFreed) {
   EXPECT_TRUE(SeveralAreServedWhile([&] {
     if (allocated != nullptr) {  // another attempt
       cache_.CloseSession(session_);
+      cache_.Run(SessionEnds());
       cache_.OpenSession(session_, "one");
       Fill();
     }
@@ -292,6 +314,49 @@ TEST_F(SteppedCallsTest, OthersAreServedWhilePagesAreAllocatedAndFreed) {
   });
   EXPECT_TRUE(freed.Wait().ok());
   EXPECT_EQ(cache_.Stats().pages.free, kPages);
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedWhileManyLocksAreReleased) {
+  EXPECT_TRUE(SeveralAreServedWhile([&] {
+    const std::vector<uint64_t> locks = LockAll();
+    return std::make_unique<Call<v1::UnlockRequest, v1::UnlockResponse>>(
+        [&](auto* context, auto* request, auto* response, auto done) {
+          request->set_session_id(session_.value());
+          request->mutable_lock_ids()->Add(locks.begin(), locks.end());
+          prefix_stub_->async()->Unlock(context, request, response, done);
+        });
+  }));
+  EXPECT_EQ(cache_.Stats().locks, 0u);
+}
+
+TEST_F(SteppedCallsTest, OthersAreServedWhileASessionWithManyLocksEnds) {
+  using EndCall = Call<v1::EndSessionRequest, v1::EndSessionResponse>;
+  EXPECT_TRUE(SeveralAreServedWhile([&] {
+    cache_.OpenSession(SessionId(++last_session_), "one that ends");
+    LockAll(SessionId(last_session_));
+    return std::make_unique<EndCall>(
+        [&](auto* context, auto* request, auto* response, auto done) {
+          request->set_session_id(last_session_);
+          sessions_stub_->async()->End(context, request, response, done);
+        });
+  }));
+  EXPECT_EQ(cache_.Stats().locks, 0u);
+}
+
+TEST_F(SteppedCallsTest, LocksAreReleasedThoughTheirCallerIsGone) {
+  const std::vector<uint64_t> locks = LockAll();
+  {
+    Call<v1::UnlockRequest, v1::UnlockResponse> call(
+        [&](auto* context, auto* request, auto* response, auto done) {
+          request->set_session_id(session_.value());
+          request->mutable_lock_ids()->Add(locks.begin(), locks.end());
+          prefix_stub_->async()->Unlock(context, request, response, done);
+        });
+    while (cache_.Stats().locks == locks.size()) EvictedPages();
+    call.context.TryCancel();
+  }
+  while (cache_.Stats().locks > 0) EvictedPages();
+  EXPECT_TRUE(cache_.CheckInvariants().empty());
 }
 
 TEST_F(SteppedCallsTest, AnAllocationWhoseCallerIsGoneGivesBackItsPages) {

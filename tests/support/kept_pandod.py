@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eventually import eventually
-from pandod_process import Pandod, binary
+from pando_kv import Client, DeadlineError, SessionLostError, UnavailableError
+from pandod_process import PAGE_TOKENS, Pandod, binary
 
 
 def keeper() -> Path:
@@ -38,6 +39,8 @@ def memory_files(pid: int) -> dict[int, int]:
 class KeptPandod(Pandod):
     """`pid` is the keeper's; kill() ends both."""
 
+    _starts = 0  # that there were before the last kill
+
     def _command(self) -> list[Path | str]:
         return [keeper(), *super()._command()]
 
@@ -50,11 +53,20 @@ class KeptPandod(Pandod):
     def kill_server(self) -> None:
         """Its keeper starts it again."""
         killed = self.server_pid
+        self._starts = self._started()
         os.kill(killed, signal.SIGKILL)
         eventually(lambda: killed not in children_of(self.pid))
 
     def wait_serving(self) -> None:
         self._wait_serving()
+
+    def _wait_serving(self) -> None:
+        """Until the one after the last kill has said all that it says of its start."""
+        super()._wait_serving()
+        eventually(lambda: self._started() > self._starts)
+
+    def _started(self) -> int:
+        return self.log().count("pandod serves")
 
 
 @contextmanager
@@ -65,3 +77,24 @@ def kept(folder: Path, **options: object) -> Iterator[KeptPandod]:
         yield server
     finally:
         server.close_in_order()
+
+
+def call_in_another_epoch(client: Client, epoch: int) -> int:
+    """Calls until one is answered by another pandod than that of `epoch`."""
+
+    def is_answered() -> bool:
+        try:
+            client.match_prefix(list(range(PAGE_TOKENS)), lock=True).lock.release()
+            return client.epoch != epoch
+        except (SessionLostError, UnavailableError, DeadlineError):
+            return False  # it is away, or the session is lost
+
+    eventually(is_answered)
+    return client.epoch
+
+
+def config_of(folder: Path, **options: object) -> Path:
+    """A configuration that may be another one in the next life."""
+    path = folder / "pandod.yaml"
+    path.write_text("".join(f"{name}: {value}\n" for name, value in options.items()))
+    return path

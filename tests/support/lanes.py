@@ -2,11 +2,9 @@
 
 import pytest
 from metrics_page import MetricsPage
-from pando_kv import _codec
+from pando_kv._native_module import WHY_NOT_NATIVE, native
 
-needs_lane = pytest.mark.skipif(
-    _codec.native is None, reason=f"{_codec.WHY_NOT_NATIVE}"
-)
+needs_lane = pytest.mark.skipif(native is None, reason=WHY_NOT_NATIVE)
 
 
 def handled(page: MetricsPage, method: str) -> dict[str, float]:

@@ -69,6 +69,10 @@ class MetricsPage:
         values = {s.labels[label] for s in self._having(name, labels)}
         return {v: self.sum(name, **labels, **{label: v}) for v in values}
 
+    def rpcs(self, method: str, code: str) -> float:
+        """Calls of a method that ended with this code."""
+        return self.sum("grpc_server_handled_total", grpc_method=method, grpc_code=code)
+
     def _having(self, name: str, labels: dict[str, str]) -> list[Series]:
         return [
             s

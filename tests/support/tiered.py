@@ -51,9 +51,10 @@ class Tiered:
     def held_pages(self) -> int:
         return self.figure("pages")
 
-    def cache(self, tokens: np.ndarray, seed: int) -> np.ndarray:
-        """Computes a prompt, and returns once the tier has it."""
-        with self.client() as client, client.attach_pool() as pool:
+    def cache(self, tokens: np.ndarray, seed: int, **stated: str) -> np.ndarray:
+        """Computes a prompt, and returns once the tier has it. `stated` is what the
+        worker says of its model."""
+        with self.client() as client, client.attach_pool(**stated) as pool:
             before = self.held_pages()
             match = client.match_prefix(tokens, lock=True, reserve_tokens=tokens.size)
             pages = match.reserved_page_ids
@@ -78,9 +79,11 @@ class Tiered:
         with self.client() as client:
             assert client.evict(pages) == pages
 
-    def read(self, tokens: np.ndarray = PROMPT) -> tuple[int, np.ndarray]:
+    def read(
+        self, tokens: np.ndarray = PROMPT, **stated: str
+    ) -> tuple[int, np.ndarray]:
         """The matched tokens, and the bytes of their pages."""
-        with self.client() as client, client.attach_pool() as pool:
+        with self.client() as client, client.attach_pool(**stated) as pool:
             match = client.match_prefix(tokens, lock=True, pending_wait=WAIT_MS / 1000)
             with match.lock:
                 return match.matched_tokens, contents(pool, client, match.page_ids)

@@ -116,4 +116,13 @@ absl::Status BlockFiles::Erase(const BlockName& name) {
   return store_->Erase(KeyOf(name));
 }
 
+BlockFiles::Freed BlockFiles::FreeSome() {
+  Freed freed;
+  const auto found = store_->FreeFiles(
+      [&](uint64_t bytes) { freed.bytes += BytesOnDisk(bytes); });
+  freed.may_be_more = found == FolderStore::Erased::kMore;
+  freed.is_all = found == FolderStore::Erased::kNone;
+  return freed;
+}
+
 }  // namespace pando

@@ -51,10 +51,16 @@ class BlockFiles {
   absl::Status Write(const BlockName& name, std::span<std::byte> value,
                      uint32_t ordinal);
   absl::Status Erase(const BlockName& name);
-  // Nothing of the kind is there any more, also after a kill.
+  // Nothing of the kind is there any more, also after a kill, or a crash of the
+  // machine.
   absl::Status EraseKind(uint64_t kind) { return store_->EraseAll(kind); }
-  // Deletes some of what EraseKind has taken away. Whether there may be more.
-  bool FreeSome() { return store_->FreeSome(); }
+  struct Freed {
+    uint64_t bytes = 0;  // as BytesOnDisk counts them
+    bool may_be_more = false;
+    bool is_all = false;  // nothing is left, not even what cannot be deleted
+  };
+  // Deletes some of what EraseKind has taken away.
+  Freed FreeSome();
 
  private:
   BlockFiles(UniqueFd lock, std::unique_ptr<FolderStore> store)

@@ -1,131 +1,166 @@
 #include "tiers/blocks/block_index.h"
 
-#include <utility>
+#include "absl/hash/hash.h"
+#include "base/check.h"
 
 namespace pando {
 
-struct BlockIndex::Blocks {
-  struct Block {
-    uint64_t bytes = 0;
-    uint64_t use = 0;
-    bool is_stored = false;
-    std::list<PageHash>::iterator place;  // in by_use, once it is stored
-  };
+uint32_t BlockIndex::Find(const BlockName& name) const {
+  const auto kind = kind_named_.find(name.kind);
+  if (kind == kind_named_.end()) return kNone;
+  return by_name_.Find(absl::HashOf(name), [&](uint32_t slot) {
+    return At(slot).kind == kind->second && At(slot).key == name.key;
+  });
+}
 
-  explicit Blocks(uint64_t of) : kind(of) {}
-
-  const uint64_t kind;
-  absl::flat_hash_map<PageHash, Block> by_key;
-  std::list<PageHash> by_use;  // the oldest use first
-  uint64_t bytes = 0;
-};
-
-void BlockIndex::BlocksDeleter::operator()(Blocks* blocks) const {
-  delete blocks;
+uint32_t BlockIndex::FindStored(const BlockName& name) const {
+  const uint32_t slot = Find(name);
+  return slot != kNone && At(slot).is_stored ? slot : kNone;
 }
 
 bool BlockIndex::Has(const BlockName& name) const {
-  const auto kind = kinds_.find(name.kind);
-  if (kind == kinds_.end()) return false;
-  const auto block = kind->second->by_key.find(name.key);
-  return block != kind->second->by_key.end() && block->second.is_stored;
+  return FindStored(name) != kNone;
 }
 
-BlockIndex::Blocks& BlockIndex::BlocksOf(uint64_t kind) {
-  Garbage& blocks = kinds_[kind];
-  if (blocks == nullptr) blocks.reset(new Blocks(kind));
-  return *blocks;
+bool BlockIndex::HasRoom(uint64_t bytes) const {
+  return used_slots_ < max_blocks_ && bytes <= max_bytes_ &&
+         used_bytes() <= max_bytes_ - bytes;
 }
 
-bool BlockIndex::BeginStore(const BlockName& name, uint64_t bytes,
-                            std::vector<BlockName>& evicted) {
-  if (bytes > max_bytes_) return false;
-  const auto kind = kinds_.find(name.kind);
-  if (kind != kinds_.end() && kind->second->by_key.contains(name.key)) {
-    return false;
-  }
-  while (used_bytes_ + bytes > max_bytes_) {
-    Blocks* const oldest = Oldest();
-    if (oldest == nullptr) return false;
-    evicted.push_back({oldest->kind, oldest->by_use.front()});
-    Remove(*oldest, evicted.back().key);
-  }
-  Blocks& blocks = BlocksOf(name.kind);
-  blocks.by_key[name.key] = {.bytes = bytes, .place = blocks.by_use.end()};
-  blocks.bytes += bytes;
-  used_bytes_ += bytes;
+bool BlockIndex::EvictOldest(std::vector<BlockName>& evicted) {
+  if (oldest_ == kNone) return false;
+  const Slot& slot = At(oldest_);
+  if (!kinds_[slot.kind].is_forgotten) evicted.push_back(NameOf(slot));
+  Remove(oldest_);
   return true;
 }
 
+uint32_t BlockIndex::KindNamed(uint64_t name) {
+  const auto [named, is_new] = kind_named_.try_emplace(name, kNone);
+  if (!is_new) return named->second;
+  if (free_kinds_.empty()) {
+    free_kinds_.push_back(static_cast<uint32_t>(kinds_.size()));
+    kinds_.emplace_back();
+  }
+  const uint32_t kind = free_kinds_.back();
+  free_kinds_.pop_back();
+  kinds_[kind] = {.name = name};
+  return named->second = kind;
+}
+
+uint32_t BlockIndex::TakeFreeSlot() {
+  if (free_ == kNone) {
+    const auto first = static_cast<uint32_t>(slots_.size()) * kSlotsOfSweep;
+    slots_.push_back(std::make_unique<Slots>());
+    for (uint32_t i = kSlotsOfSweep; i-- > 0;) {
+      At(first + i).older = free_;
+      free_ = first + i;
+    }
+  }
+  const uint32_t slot = free_;
+  free_ = At(slot).older;
+  ++used_slots_;
+  return slot;
+}
+
+void BlockIndex::BeginStore(const BlockName& name, uint64_t bytes) {
+  CHECK(HasRoom(bytes) && !Knows(name));
+  const uint32_t kind = KindNamed(name.kind);
+  const uint32_t slot = TakeFreeSlot();
+  At(slot) = {.key = name.key, .bytes = bytes, .kind = kind};
+  by_name_.Add(absl::HashOf(name), slot);
+  ++kinds_[kind].slots;
+  kinds_[kind].bytes += bytes;
+  used_bytes_ += bytes;
+}
+
 bool BlockIndex::EndStore(const BlockName& name, bool is_written) {
-  const auto kind = kinds_.find(name.kind);
-  if (kind == kinds_.end()) return false;
-  Blocks& blocks = *kind->second;
-  const auto it = blocks.by_key.find(name.key);
-  if (it == blocks.by_key.end()) return false;
+  const uint32_t slot = Find(name);
+  if (slot == kNone) return false;
   if (!is_written) {
-    Remove(blocks, name.key);
+    Remove(slot);
     return false;
   }
-  Blocks::Block& block = it->second;
-  block.is_stored = true;
-  block.use = ++last_use_;
-  block.place = blocks.by_use.insert(blocks.by_use.end(), name.key);
+  At(slot).is_stored = true;
+  Link(slot);
+  ++kinds_[At(slot).kind].stored;
   ++count_;
   return true;
 }
 
-bool BlockIndex::Restore(const BlockName& name, uint64_t bytes) {
-  if (used_bytes_ + bytes > max_bytes_) return false;
-  std::vector<BlockName> none;
-  return BeginStore(name, bytes, none) && EndStore(name, true);
-}
-
 void BlockIndex::Touch(const BlockName& name) {
-  if (!Has(name)) return;
-  Blocks& blocks = *kinds_.at(name.kind);
-  Blocks::Block& block = blocks.by_key.at(name.key);
-  block.use = ++last_use_;
-  blocks.by_use.splice(blocks.by_use.end(), blocks.by_use, block.place);
+  const uint32_t slot = FindStored(name);
+  if (slot == kNone) return;
+  Unlink(At(slot));
+  Link(slot);
 }
 
 void BlockIndex::Forget(const BlockName& name) {
-  if (Has(name)) Remove(*kinds_.at(name.kind), name.key);
+  const uint32_t slot = FindStored(name);
+  if (slot != kNone) Remove(slot);
 }
 
-BlockIndex::Garbage BlockIndex::ForgetKind(uint64_t kind) {
-  const auto it = kinds_.find(kind);
-  if (it == kinds_.end()) return nullptr;
-  Garbage blocks = std::move(it->second);
-  kinds_.erase(it);
-  used_bytes_ -= blocks->bytes;
-  count_ -= blocks->by_use.size();
-  return blocks;
+uint64_t BlockIndex::ForgetKind(uint64_t name) {
+  const auto named = kind_named_.find(name);
+  if (named == kind_named_.end()) return 0;
+  KindOfSlots& kind = kinds_[named->second];
+  kind_named_.erase(named);
+  kind.is_forgotten = true;
+  forgotten_slots_ += kind.slots;
+  count_ -= kind.stored;
+  used_bytes_ -= kind.bytes;
+  erased_bytes_ += kind.bytes;
+  return kind.bytes;
 }
 
-BlockIndex::Blocks* BlockIndex::Oldest() const {
-  Blocks* oldest = nullptr;
-  uint64_t least = 0;
-  for (const auto& [kind, blocks] : kinds_) {
-    if (blocks->by_use.empty()) continue;
-    const uint64_t use = blocks->by_key.at(blocks->by_use.front()).use;
-    if (oldest != nullptr && use >= least) continue;
-    oldest = blocks.get();
-    least = use;
+bool BlockIndex::SweepSome() {
+  const uint32_t first = next_swept_;
+  for (uint32_t i = 0; i < kSlotsOfSweep && forgotten_slots_ > 0; ++i) {
+    const Slot& slot = At(first + i);
+    if (slot.kind != kNone && kinds_[slot.kind].is_forgotten) Remove(first + i);
   }
-  return oldest;
+  next_swept_ += kSlotsOfSweep;
+  if (next_swept_ >= slots_.size() * kSlotsOfSweep) next_swept_ = 0;
+  return forgotten_slots_ > 0;
 }
 
-void BlockIndex::Remove(Blocks& blocks, const PageHash& key) {
-  const auto it = blocks.by_key.find(key);
-  if (it->second.is_stored) {
-    blocks.by_use.erase(it->second.place);
-    --count_;
+void BlockIndex::Link(uint32_t slot) {
+  At(slot).older = newest_;
+  At(slot).newer = kNone;
+  (newest_ == kNone ? oldest_ : At(newest_).newer) = slot;
+  newest_ = slot;
+}
+
+void BlockIndex::Unlink(const Slot& slot) {
+  (slot.older == kNone ? oldest_ : At(slot.older).newer) = slot.newer;
+  (slot.newer == kNone ? newest_ : At(slot.newer).older) = slot.older;
+}
+
+void BlockIndex::Remove(uint32_t number) {
+  Slot& slot = At(number);
+  const uint32_t number_of_kind = slot.kind;
+  KindOfSlots& kind = kinds_[number_of_kind];
+  by_name_.Remove(absl::HashOf(NameOf(slot)), number);
+  if (slot.is_stored) Unlink(slot);
+  if (kind.is_forgotten) {
+    --forgotten_slots_;
+  } else {
+    used_bytes_ -= slot.bytes;
+    count_ -= slot.is_stored ? 1 : 0;
   }
-  blocks.bytes -= it->second.bytes;
-  used_bytes_ -= it->second.bytes;
-  blocks.by_key.erase(it);
-  if (blocks.by_key.empty()) kinds_.erase(blocks.kind);
+  kind.bytes -= slot.bytes;
+  kind.stored -= slot.is_stored ? 1 : 0;
+  slot = {.older = free_};
+  free_ = number;
+  --used_slots_;
+  if (--kind.slots > 0) return;
+  if (!kind.is_forgotten) kind_named_.erase(kind.name);
+  free_kinds_.push_back(number_of_kind);
+}
+
+uint64_t BlockIndex::bytes() const {
+  return slots_.size() * sizeof(Slots) + by_name_.bytes() +
+         kinds_.size() * (sizeof(KindOfSlots) + 4 * sizeof(uint64_t));
 }
 
 }  // namespace pando

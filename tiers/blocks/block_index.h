@@ -1,71 +1,128 @@
 #ifndef PANDO_TIERS_BLOCKS_BLOCK_INDEX_H_
 #define PANDO_TIERS_BLOCKS_BLOCK_INDEX_H_
 
+#include <array>
 #include <cstdint>
-#include <list>
+#include <deque>
 #include <memory>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/btree_map.h"
 #include "core/nodes/page_hash.h"
+#include "core/nodes/steady_index.h"
 #include "tiers/blocks/block_name.h"
 
 namespace pando {
 
 // Which blocks a tier has, and how many bytes they take. It knows no bytes of
 // blocks. When there is no room, the block that was used least recently makes
-// it. Blocks of different sizes share the room.
+// it, whatever its kind. Blocks of different sizes share the room.
 //
-// Owned by BlockTier, which guards it; not thread-safe. ForgetKind is O(1),
-// MakeRoom O(kinds) for each block that goes, all else O(1).
+// A block takes about kBytesOfBlock of memory, which never shrinks.
 //
-// Invariants: the bytes of all blocks, those that are being written included,
-// are at most max_bytes; a block that is being written is not found.
+// Owned by KeptBlocks, which guards it; not thread-safe. Every call is O(1), or
+// O(log kinds), also while the index grows.
+//
+// Invariants: the bytes of all blocks, those that are being written and the
+// files of forgotten kinds included, are at most max_bytes; there are at most
+// max_blocks slots in use; a block that is being written is not found.
 class BlockIndex {
  public:
-  // The blocks of one kind.
-  struct Blocks;
-  struct BlocksDeleter {
-    void operator()(Blocks* blocks) const;
-  };
-  // ForgetKind has taken these out; they take long to delete.
-  using Garbage = std::unique_ptr<Blocks, BlocksDeleter>;
-
-  explicit BlockIndex(uint64_t max_bytes) : max_bytes_(max_bytes) {}
+  BlockIndex(uint64_t max_bytes, uint64_t max_blocks)
+      : max_bytes_(max_bytes), max_blocks_(max_blocks) {}
 
   bool Has(const BlockName& name) const;
-  // A block is about to be written. False: the tier has it, or it is larger
-  // than the tier. Appends what made room to `evicted`: that is found no more.
-  bool BeginStore(const BlockName& name, uint64_t bytes,
-                  std::vector<BlockName>& evicted);
+  // Whether it has the block, or it is being written.
+  bool Knows(const BlockName& name) const { return Find(name) != kNone; }
+  // Whether a block of so many bytes can be added.
+  bool HasRoom(uint64_t bytes) const;
+  // Takes out what was used least recently. It is found no more, and appended
+  // to `evicted` unless its kind was forgotten. False: there is nothing to take
+  // out.
+  bool EvictOldest(std::vector<BlockName>& evicted);
+  // A block is about to be written. REQUIRES: there is room, and the index does
+  // not know it.
+  void BeginStore(const BlockName& name, uint64_t bytes);
   // Returns whether it is found from now on: it was written, and its kind was
   // not forgotten meanwhile.
   bool EndStore(const BlockName& name, bool is_written);
-  // A block of an earlier process, used more recently than those restored
-  // before. False: there is no room, or the tier has it.
-  bool Restore(const BlockName& name, uint64_t bytes);
   // A block is in use now.
   void Touch(const BlockName& name);
   // It is found no more.
   void Forget(const BlockName& name);
+
   // Nothing of the kind is found any more, nor what is being written of it.
-  Garbage ForgetKind(uint64_t kind);
+  // Returns how many bytes its files still take, until Freed says otherwise.
+  uint64_t ForgetKind(uint64_t kind);
+  void Freed(uint64_t bytes) { erased_bytes_ -= bytes; }
+  // Frees the slots of forgotten kinds among the next kSlotsOfSweep slots.
+  // Returns whether there are more.
+  bool SweepSome();
 
   uint64_t max_bytes() const { return max_bytes_; }
-  uint64_t used_bytes() const { return used_bytes_; }
+  uint64_t max_blocks() const { return max_blocks_; }
+  uint64_t used_bytes() const { return used_bytes_ + erased_bytes_; }
   uint64_t count() const { return count_; }
+  // The memory that the index itself takes.
+  uint64_t bytes() const;
+
+  static constexpr uint32_t kSlotsOfSweep = 1'024;
+  // A slot, and a cell of the table by which it is found, two thirds full.
+  static constexpr uint64_t kSlotBytes = 56;
+  static constexpr uint64_t kBytesOfBlock = kSlotBytes + 12;
 
  private:
-  Blocks& BlocksOf(uint64_t kind);
-  // The kind whose oldest block was used longest ago; null: none can go.
-  Blocks* Oldest() const;
-  void Remove(Blocks& blocks, const PageHash& key);
+  static constexpr uint32_t kNone = SteadyIndex::kNone;
+
+  struct Slot {
+    PageHash key = {};
+    uint64_t bytes = 0;
+    uint32_t kind = kNone;  // of kinds_; kNone: the slot is free
+    uint32_t older =
+        kNone;  // in the order of use, if stored; the next free slot
+    uint32_t newer = kNone;
+    bool is_stored = false;
+  };
+  static_assert(sizeof(Slot) == kSlotBytes);
+  using Slots = std::array<Slot, kSlotsOfSweep>;
+  struct KindOfSlots {
+    uint64_t name = 0;
+    uint64_t bytes = 0;
+    uint64_t slots = 0;
+    uint64_t stored = 0;  // of them
+    bool is_forgotten = false;
+  };
+
+  Slot& At(uint32_t slot) const {
+    return (*slots_[slot / kSlotsOfSweep])[slot % kSlotsOfSweep];
+  }
+  BlockName NameOf(const Slot& slot) const {
+    return {kinds_[slot.kind].name, slot.key};
+  }
+  uint32_t Find(const BlockName& name) const;
+  uint32_t FindStored(const BlockName& name) const;
+  uint32_t KindNamed(uint64_t name);  // which it makes
+  uint32_t TakeFreeSlot();
+  void Link(uint32_t slot);  // as the newest
+  void Unlink(const Slot& slot);
+  void Remove(uint32_t slot);
 
   const uint64_t max_bytes_;
-  absl::flat_hash_map<uint64_t, Garbage> kinds_;
-  uint64_t used_bytes_ = 0;
-  uint64_t count_ = 0;  // of blocks that are found
-  uint64_t last_use_ = 0;
+  const uint64_t max_blocks_;
+  std::vector<std::unique_ptr<Slots>> slots_;
+  SteadyIndex by_name_;  // numbers of slots
+  uint32_t free_ = kNone;
+  uint32_t oldest_ = kNone;
+  uint32_t newest_ = kNone;
+  uint32_t next_swept_ = 0;
+  std::deque<KindOfSlots> kinds_;
+  std::vector<uint32_t> free_kinds_;
+  absl::btree_map<uint64_t, uint32_t> kind_named_;  // not the forgotten ones
+  uint64_t used_slots_ = 0;
+  uint64_t forgotten_slots_ = 0;
+  uint64_t used_bytes_ = 0;    // of kinds that are not forgotten
+  uint64_t erased_bytes_ = 0;  // of those that are
+  uint64_t count_ = 0;         // of blocks that are found
 };
 
 }  // namespace pando

@@ -18,11 +18,16 @@ constexpr uint64_t kMemoryParts = 4;
 constexpr size_t kLoadedAtOnce = size_t{16} << 20;
 constexpr size_t kMostLoadedAtOnce = 256;
 constexpr absl::Duration kRefusedFor = absl::Seconds(1);
+// When so many blocks fail in that time it is the disk that fails.
+constexpr size_t kMostFailed = 16;
 
 }  // namespace
 
-BlockLoads::BlockLoads(const Parts& parts)
-    : parts_(parts), thread_([this] { Run(); }) {}
+BlockLoads::BlockLoads(const Parts& parts) : parts_(parts) {
+  // So that it never grows while a call waits.
+  loading_.reserve(kMostLoading);
+  thread_ = std::thread([this] { Run(); });
+}
 
 BlockLoads::~BlockLoads() {
   {
@@ -38,32 +43,45 @@ std::vector<bool> BlockLoads::Begin(SessionId asked_by,
                                     std::span<const uint32_t> wanted) {
   std::vector<bool> are_loading(wanted.size());
   if (wanted.empty()) return are_loading;
-  const size_t end = size_t{wanted.back() + 1} * kind->kind.key_bytes;
+  const size_t key_bytes = kind->kind.key_bytes;
+  const uint32_t first = wanted.front();
+  const size_t bytes_of_keys = (wanted.back() + 1 - first) * key_bytes;
   absl::StatusOr<KeptBytes> account = parts_.cache->Keep(
-      asked_by, sizeof(Load) + end + keys.before.size() +
-                    wanted.size() * (sizeof(uint32_t) + 2 * sizeof(BlockName)));
+      asked_by, sizeof(Load) + key_bytes + bytes_of_keys +
+                    wanted.size() * (sizeof(Load::Block) + sizeof(BlockName)));
   if (!account.ok()) return are_loading;
-  Load load = {.kind = kind,
-               .keys = std::string(keys.keys.substr(0, end)),
-               .before = std::string(keys.before),
-               .indices = {},
-               .account = *std::move(account)};
+  Load load = {
+      .kind = kind,
+      .keys = std::string(keys.keys.substr(first * key_bytes, bytes_of_keys)),
+      .before = std::string(first > 0 ? kind->KeyOf(keys.keys, first - 1)
+                                      : keys.before),
+      .blocks = {},
+      .account = *std::move(account)};
+  std::vector<BlockName> names;
+  for (uint32_t index : wanted) {
+    names.push_back(kind->NameOf(load.key(index - first)));
+  }
+  load.blocks.reserve(wanted.size());
   absl::MutexLock hold(&mutex_);
-  const bool may_begin =
-      !is_draining_ && !is_stopped_ && MonotonicNow() >= refused_until_;
+  const bool may_begin = MayLoadNow();
+  if (MonotonicNow() >= failed_until_) failed_.clear();
   const uint64_t bytes = kind->kind.block_bytes;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const BlockName name = kind->NameOf(load.key(wanted[i]));
-    are_loading[i] = loading_.contains(name);
-    if (are_loading[i] || !may_begin) continue;
+    are_loading[i] = loading_.contains(names[i]);
+    if (are_loading[i] || !may_begin || failed_.contains(names[i])) continue;
+    if (loading_.size() == kMostLoading) continue;
     if (loading_bytes_ + bytes > parts_.memory_bytes / kMemoryParts) continue;
-    loading_.insert(name);
+    loading_.insert(names[i]);
     loading_bytes_ += bytes;
-    load.indices.push_back(wanted[i]);
+    load.blocks.push_back({wanted[i] - first, names[i]});
     are_loading[i] = true;
   }
-  if (!load.indices.empty()) queue_.push_back(std::move(load));
+  if (!load.blocks.empty()) queue_.push_back(std::move(load));
   return are_loading;
+}
+
+bool BlockLoads::MayLoadNow() const {
+  return !is_draining_ && !is_stopped_ && MonotonicNow() >= refused_until_;
 }
 
 void BlockLoads::BeginDrain() {
@@ -84,11 +102,10 @@ void BlockLoads::Run() {
     }
     const size_t most = std::clamp<size_t>(
         kLoadedAtOnce / SealedBytes(load.kind->kind), 1, kMostLoadedAtOnce);
-    for (size_t i = 0; i < load.indices.size(); i += most) {
-      const auto some =
-          std::span(load.indices)
-              .subspan(i, std::min(most, load.indices.size() - i));
-      if (!IsStopped()) LoadSome(load, some);
+    for (size_t i = 0; i < load.blocks.size(); i += most) {
+      const auto some = Blocks(load.blocks)
+                            .subspan(i, std::min(most, load.blocks.size() - i));
+      if (MayLoad()) LoadSome(load, some);
       End(load, some);
     }
   }
@@ -99,20 +116,28 @@ void BlockLoads::RefuseForAWhile() {
   refused_until_ = MonotonicNow() + kRefusedFor;
 }
 
-void BlockLoads::End(const Load& load, std::span<const uint32_t> indices) {
+void BlockLoads::RefuseForAWhile(const BlockName& name) {
   absl::MutexLock hold(&mutex_);
-  for (uint32_t index : indices) {
-    loading_.erase(load.kind->NameOf(load.key(index)));
-  }
-  loading_bytes_ -= indices.size() * load.kind->kind.block_bytes;
+  const absl::Time now = MonotonicNow();
+  if (now >= failed_until_) failed_.clear();
+  if (failed_.empty()) failed_until_ = now + kRefusedFor;
+  failed_.insert(name);
+  if (failed_.size() >= kMostFailed) refused_until_ = failed_until_;
 }
 
-void BlockLoads::LoadSome(const Load& load, std::span<const uint32_t> indices) {
-  const std::vector<uint32_t> missing = Missing(load, indices);
+void BlockLoads::End(const Load& load, Blocks blocks) {
+  absl::MutexLock hold(&mutex_);
+  for (const Load::Block& block : blocks) loading_.erase(block.name);
+  loading_bytes_ -= blocks.size() * load.kind->kind.block_bytes;
+}
+
+void BlockLoads::LoadSome(const Load& load, Blocks blocks) {
+  const std::vector<Load::Block> missing = Missing(load, blocks);
   buffer_.resize(missing.size() * SealedBytes(load.kind->kind));
-  std::vector<uint32_t> read;
-  for (uint32_t index : missing) {
-    if (Read(load, index, ValueAt(load, read.size()))) read.push_back(index);
+  std::vector<Load::Block> read;
+  for (const Load::Block& block : missing) {
+    if (!MayLoad()) break;
+    if (Read(load, block, ValueAt(load, read.size()))) read.push_back(block);
   }
   if (!read.empty()) Publish(load, read);
 }
@@ -122,32 +147,34 @@ std::span<std::byte> BlockLoads::ValueAt(const Load& load, size_t position) {
   return std::span(buffer_).subspan(position * bytes, bytes);
 }
 
-std::vector<uint32_t> BlockLoads::Missing(const Load& load,
-                                          std::span<const uint32_t> indices) {
+std::vector<BlockLoads::Load::Block> BlockLoads::Missing(const Load& load,
+                                                         Blocks blocks) {
   std::string keys;
-  for (uint32_t index : indices) keys.append(load.key(index));
+  for (const Load::Block& block : blocks) keys.append(load.key(block.index));
   const BlockKeys asked = {
       .kind = load.kind->kind.number, .keys = keys, .before = {}};
   const absl::StatusOr<std::vector<BlockPlace>> places =
       parts_.blocks->Lookup(parts_.session, {&asked, 1});
-  std::vector<uint32_t> missing;
+  std::vector<Load::Block> missing;
   if (!places.ok()) {
     if (load.kind->is_newest) RefuseForAWhile();
     return missing;
   }
-  for (size_t i = 0; i < indices.size(); ++i) {
-    if ((*places)[i] == kMissingBlock) missing.push_back(indices[i]);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if ((*places)[i] == kMissingBlock) missing.push_back(blocks[i]);
   }
   return missing;
 }
 
-bool BlockLoads::Read(const Load& load, uint32_t index,
+bool BlockLoads::Read(const Load& load, const Load::Block& block,
                       std::span<std::byte> value) {
-  const BlockName name = load.kind->NameOf(load.key(index));
+  const BlockName& name = block.name;
   // It may have been evicted since, or its kind renewed.
   if (!load.kind->is_newest || !parts_.kept->Has(name)) return false;
   absl::Status read = parts_.files->Read(name, value);
-  if (read.ok()) read = VerifyBlock(load.kind->kind, name.key, value);
+  if (read.ok()) {
+    read = VerifyBlock(load.kind->kind, load.key(block.index), value);
+  }
   if (read.ok()) return true;
   if (!parts_.kept->Has(name)) return false;
   const bool is_damaged = absl::IsDataLoss(read);
@@ -156,7 +183,7 @@ bool BlockLoads::Read(const Load& load, uint32_t index,
       {{"error", read.message()}});
   // A disk that fails now may have it still.
   if (!is_damaged && !absl::IsNotFound(read)) {
-    RefuseForAWhile();
+    RefuseForAWhile(name);
     return false;
   }
   parts_.files->Erase(name).IgnoreError();
@@ -165,18 +192,19 @@ bool BlockLoads::Read(const Load& load, uint32_t index,
 }
 
 // Those that follow each other in the prompt are reserved as such.
-void BlockLoads::Publish(const Load& load, std::span<const uint32_t> read) {
+void BlockLoads::Publish(const Load& load, Blocks read) {
   const KindNumber number = load.kind->kind.number;
   const size_t key_bytes = load.kind->kind.key_bytes;
   std::vector<BlockKeys> runs;
   for (size_t i = 0; i < read.size(); ++i) {
-    const std::string_view key = load.key(read[i]);
-    if (i > 0 && read[i] == read[i - 1] + 1) {
+    const uint32_t index = read[i].index;
+    const std::string_view key = load.key(index);
+    if (i > 0 && index == read[i - 1].index + 1) {
       std::string_view& keys = runs.back().keys;
       keys = {keys.data(), keys.size() + key_bytes};
     } else {
       runs.push_back(
-          {.kind = number, .keys = key, .before = load.before_of(read[i])});
+          {.kind = number, .keys = key, .before = load.before_of(index)});
     }
   }
   const ReservationId reservation(++last_reservation_);

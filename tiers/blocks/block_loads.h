@@ -28,10 +28,10 @@ namespace pando {
 // the order in which they came. A block is read and verified before a place is
 // reserved for it: so a disk that hangs takes nothing from the engines.
 //
-// At most a quarter of the memory waits to be loaded. When a block
-// could not be loaded that the tier still has, because the memory has no room
-// or the disk fails, nothing more is begun for a second: so a call that asks
-// again and again learns that there is nothing to wait for.
+// At most a quarter of the memory, and kMostLoading blocks, wait to be loaded.
+// So that a call that asks again and again learns that there is nothing to wait
+// for, a block that the disk does not give is not begun again for a second; nor
+// is any other when more of them fail, or the memory has no room.
 //
 // Owned by BlockTier; thread-safe.
 class BlockLoads {
@@ -48,12 +48,15 @@ class BlockLoads {
     uint64_t memory_bytes;
   };
 
+  static constexpr size_t kMostLoading = 16'384;
+
   explicit BlockLoads(const Parts& parts);
   ~BlockLoads();
 
   // Begins to load the keys at these positions. What waits counts for
   // `asked_by`. Returns which of them are being loaded now: not those that
-  // there is no room for, in the queue or in the account.
+  // there is no room for, in the queue or in the account. REQUIRES: they are in
+  // order, at most KeptBlocks::kMostNames.
   std::vector<bool> Begin(SessionId asked_by,
                           const std::shared_ptr<KnownKind>& kind,
                           const BlockKeys& keys,
@@ -64,40 +67,48 @@ class BlockLoads {
  private:
   // Keys of one kind, some of which are to be loaded.
   struct Load {
+    // One of them.
+    struct Block {
+      uint32_t index;  // of `keys`
+      BlockName name;
+    };
+
     std::shared_ptr<KnownKind> kind;
     std::string keys;
     std::string before;
-    std::vector<uint32_t> indices;
+    std::vector<Block> blocks;
     KeptBytes account;
 
     std::string_view key(uint32_t index) const {
-      const size_t bytes = kind->kind.key_bytes;
-      return std::string_view(keys).substr(index * bytes, bytes);
+      return kind->KeyOf(keys, index);
     }
     // The key before; empty: there is none.
     std::string_view before_of(uint32_t index) const {
       return index > 0 ? key(index - 1) : std::string_view(before);
     }
   };
+  using Blocks = std::span<const Load::Block>;
 
   void Run();
-  void LoadSome(const Load& load, std::span<const uint32_t> indices);
+  void LoadSome(const Load& load, Blocks blocks);
   // Those that the memory has not.
-  std::vector<uint32_t> Missing(const Load& load,
-                                std::span<const uint32_t> indices);
-  bool Read(const Load& load, uint32_t index, std::span<std::byte> value);
+  std::vector<Load::Block> Missing(const Load& load, Blocks blocks);
+  bool Read(const Load& load, const Load::Block& block,
+            std::span<std::byte> value);
   // Makes blocks that were read, one after the other in the buffer, findable.
-  void Publish(const Load& load, std::span<const uint32_t> read);
+  void Publish(const Load& load, Blocks read);
   void RefuseForAWhile();
-  void End(const Load& load, std::span<const uint32_t> indices);
+  void RefuseForAWhile(const BlockName& name);
+  void End(const Load& load, Blocks blocks);
   std::span<std::byte> ValueAt(const Load& load, size_t position);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !queue_.empty();
   }
-  bool IsStopped() const {
+  bool MayLoad() const {
     absl::MutexLock hold(&mutex_);
-    return is_stopped_ || is_draining_;
+    return MayLoadNow();
   }
+  bool MayLoadNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Parts parts_;
   // The thread's alone.
@@ -108,6 +119,9 @@ class BlockLoads {
   absl::flat_hash_set<BlockName> loading_ ABSL_GUARDED_BY(mutex_);
   uint64_t loading_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time refused_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  // The blocks that are refused until then.
+  absl::flat_hash_set<BlockName> failed_ ABSL_GUARDED_BY(mutex_);
+  absl::Time failed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

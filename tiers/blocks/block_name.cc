@@ -2,9 +2,11 @@
 
 #include <openssl/evp.h>
 
+#include <array>
 #include <cstring>
 
 #include "base/check.h"
+#include "gpu/page_checksum_plan.h"
 
 namespace pando {
 namespace {
@@ -58,10 +60,24 @@ TierKind TierKindOf(const BlockKind& kind) {
 }
 
 PageHash TierKeyOf(std::string_view key) {
-  PageHash hash = {};
-  if (key.size() > hash.size()) return Sha256(key);
-  std::memcpy(hash.data(), key.data(), key.size());
-  return hash;
+  PageHash name = {};
+  if (key.size() <= name.size()) {
+    std::memcpy(name.data(), key.data(), key.size());
+    return name;
+  }
+  std::array<uint64_t, kMaxKeyBytes / sizeof(uint64_t)> words = {};
+  std::memcpy(words.data(), key.data(), key.size());
+  std::array<uint64_t, 4> mixed = {words[0], words[1]};
+  for (size_t i = 0; i < words.size(); ++i) {
+    mixed[2] += MixWord(words[i], i);
+    mixed[3] += MixWord(words[i], words.size() + i);
+  }
+  std::memcpy(name.data(), mixed.data(), name.size());
+  return name;
+}
+
+PageHash SealedKeyOf(std::string_view key) {
+  return key.size() <= sizeof(PageHash) ? TierKeyOf(key) : Sha256(key);
 }
 
 }  // namespace pando

@@ -30,7 +30,7 @@ TierKind TierKindOf(const BlockKind& kind);
 // A block in a tier.
 struct BlockName {
   uint64_t kind = 0;  // TierKind::name
-  PageHash key = {};
+  PageHash key = {};  // TierKeyOf
 
   friend bool operator==(const BlockName&, const BlockName&) = default;
   template <typename H>
@@ -39,9 +39,16 @@ struct BlockName {
   }
 };
 
-// One key of a kind always has the same name, and no two keys share one: a key
-// of up to 32 bytes is its own name, a longer one has its SHA-256.
+// Names a key within its kind, the same in every process, and quickly. A key of
+// up to 32 bytes is its own name. A longer one has its first 16 bytes and a mix
+// of all of them: two keys that shared a name would be told apart by the header
+// of their block, and the second one would be a miss.
 PageHash TierKeyOf(std::string_view key);
+
+// Names a key in the header of its block: no two keys share it. The SHA-256 of
+// a key of more than 32 bytes takes long, so it is not for a call that others
+// wait for.
+PageHash SealedKeyOf(std::string_view key);
 
 }  // namespace pando
 

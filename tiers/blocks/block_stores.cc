@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -60,9 +59,9 @@ void BlockStores::Queue(Note note, size_t most_bytes) {
   queue_.push_back(std::move(note));
 }
 
-void BlockStores::Erase(uint64_t kind, BlockIndex::Garbage garbage) {
+void BlockStores::Erase(uint64_t kind, uint64_t bytes) {
   absl::MutexLock hold(&mutex_);
-  erasures_.push_back({kind, std::move(garbage)});
+  erasures_.push_back({kind, bytes});
   ++last_erasure_;
 }
 
@@ -77,9 +76,10 @@ bool BlockStores::WasErased(uint64_t erasures) const {
 }
 
 void BlockStores::BeginDrain() {
+  std::deque<Note> dropped;  // which takes long, after the mutex
   absl::MutexLock hold(&mutex_);
   is_draining_ = true;
-  queue_.clear();
+  dropped.swap(queue_);
   queued_bytes_ = 0;
 }
 
@@ -106,41 +106,53 @@ void BlockStores::Run() {
       StoreKeys(keys, note.stores);
     }
     // Files of kinds that were renewed go while there is nothing else to do.
-    if (note.keys.empty()) may_free_ = parts_.files->FreeSome();
+    if (note.keys.empty()) FreeSome();
   }
 }
 
 bool BlockStores::EraseAll() {
   while (true) {
-    uint64_t kind = 0;
+    Erasure erasure = {};
     {
       absl::MutexLock hold(&mutex_);
       if (is_stopped_) return false;
       if (erasures_.empty()) return true;
-      kind = erasures_.front().kind;
+      erasure = erasures_.front();
     }
-    const absl::Status erased = parts_.files->EraseKind(kind);
-    std::optional<Erasure> done;
+    const absl::Status erased = parts_.files->EraseKind(erasure.kind);
+    if (!erased.ok()) {
+      Log(LogLevel::kError, "a kind of blocks cannot be erased from disk yet",
+          {{"error", erased.message()}});
+      absl::MutexLock hold(&mutex_);
+      mutex_.AwaitWithTimeout(absl::Condition(&is_stopped_), kEraseAgain);
+      continue;
+    }
     {
       absl::MutexLock hold(&mutex_);
-      if (erased.ok()) {
-        done = std::move(erasures_.front());
-        erasures_.pop_front();
-        ++erased_;
-      } else {
-        Log(LogLevel::kError, "a kind of blocks cannot be erased from disk yet",
-            {{"error", erased.message()}});
-        mutex_.AwaitWithTimeout(absl::Condition(&is_stopped_), kEraseAgain);
-      }
+      erasures_.pop_front();
+      ++erased_;
     }
-    if (!done.has_value()) continue;
-    may_free_ = true;
     on_erased_();
+    to_free_ += erasure.bytes;
+    may_free_ = true;
+    while (parts_.kept->SweepSome()) continue;
   }
+}
+
+// Bytes that are left when all files are gone were no files any more.
+void BlockStores::FreeSome() {
+  const BlockFiles::Freed freed = parts_.files->FreeSome();
+  may_free_ = freed.may_be_more;
+  const uint64_t bytes =
+      freed.is_all ? to_free_ : std::min(freed.bytes, to_free_);
+  to_free_ -= bytes;
+  parts_.kept->Freed(bytes);
 }
 
 // Blocks that were stored last are found first, as far as there is room.
 void BlockStores::TakeStock() {
+  // Files that were erased before are in no account of this process.
+  while (EraseAll() && may_free_) FreeSome();
   std::vector<BlockFiles::Found> found;
   parts_.files->TakeStock([&](const BlockFiles::Found& block) {
     found.push_back(block);
@@ -149,9 +161,11 @@ void BlockStores::TakeStock() {
   std::stable_sort(
       found.begin(), found.end(),
       [](const auto& a, const auto& b) { return a.stored < b.stored; });
-  uint64_t room = parts_.kept->totals().max_bytes;
+  const KeptBlocks::Totals totals = parts_.kept->totals();
+  uint64_t room = totals.max_bytes;
   auto first = found.end();
-  while (first != found.begin() && std::prev(first)->bytes <= room) {
+  while (first != found.begin() && std::prev(first)->bytes <= room &&
+         static_cast<uint64_t>(found.end() - first) < totals.max_blocks) {
     room -= (--first)->bytes;
   }
   for (auto it = found.begin(); it != found.end() && EraseAll(); ++it) {
@@ -165,34 +179,52 @@ void BlockStores::TakeStock() {
   }
 }
 
+std::vector<bool> BlockStores::Have(const Batch& batch) const {
+  std::vector<bool> have;
+  const std::span names(batch.names);
+  for (size_t i = 0; i < names.size(); i += KeptBlocks::kMostNames) {
+    const size_t count = std::min(KeptBlocks::kMostNames, names.size() - i);
+    const auto some = parts_.kept->Have(*batch.kind, names.subspan(i, count));
+    have.insert(have.end(), some.begin(), some.end());
+  }
+  return have;
+}
+
+void BlockStores::Touch(const Batch& batch) {
+  std::vector<BlockName> names(batch.names.rbegin(), batch.names.rend());
+  for (size_t i = 0; i < names.size(); i += KeptBlocks::kMostNames) {
+    const size_t count = std::min(KeptBlocks::kMostNames, names.size() - i);
+    parts_.kept->Touch(std::span(names).subspan(i, count));
+  }
+}
+
 void BlockStores::StoreKeys(const KeysOfKind& keys, bool stores) {
   const std::shared_ptr<KnownKind> kind = parts_.kept->Find(keys.kind);
   if (kind == nullptr || !kind->is_newest) return;
-  const std::vector<bool> have = parts_.kept->Have(*kind, keys.keys);
-  Batch batch = {.kind = kind.get(), .keys = keys.keys, .indices = {}};
-  // Room is not made of what the tier has of this prompt already. What comes
-  // last in it counts as used first, so that ends go first.
-  const auto touch = [&] {
-    for (size_t i = have.size(); i-- > 0;) {
-      parts_.kept->Touch(kind->NameOf(batch.key(static_cast<uint32_t>(i))));
-    }
-  };
-  touch();
+  const size_t count = keys.keys.size() / kind->kind.key_bytes;
+  Batch batch = {
+      .kind = kind.get(), .keys = keys.keys, .names = {}, .indices = {}};
+  batch.names.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    batch.names.push_back(kind->NameOf(kind->KeyOf(keys.keys, i)));
+  }
+  const std::vector<bool> have = Have(batch);
+  Touch(batch);
   if (!stores) return;
   const uint64_t bytes = SealedBytes(kind->kind);
   const size_t most =
       std::clamp<size_t>(kBatchBytes / bytes, 1, kMostBatchBlocks);
   bool has_stored = false;
-  for (uint32_t i = 0; i < have.size(); ++i) {
+  for (uint32_t i = 0; i < count; ++i) {
     if (!have[i]) batch.indices.push_back(i);
-    if (batch.indices.size() < most && i + 1 < have.size()) continue;
+    if (batch.indices.size() < most && i + 1 < count) continue;
     if (IsStopped()) return;
     if (batch.indices.empty()) continue;
     StoreBatch(batch);
     batch.indices.clear();
     has_stored = true;
   }
-  if (has_stored) touch();
+  if (has_stored) Touch(batch);
 }
 
 void BlockStores::StoreBatch(const Batch& batch) {
@@ -235,21 +267,33 @@ std::vector<BlockPlace> BlockStores::CopyOut(const Batch& batch) {
   return *std::move(places);
 }
 
+bool BlockStores::BeginStore(const KnownKind& kind, const BlockName& name,
+                             uint64_t bytes) {
+  // Files that nothing finds any more go before blocks do.
+  while (EraseAll() && to_free_ > 0 && may_free_ &&
+         !parts_.kept->HasRoom(bytes)) {
+    FreeSome();
+  }
+  auto begun = KeptBlocks::Begun::kAgain;
+  while (begun == KeptBlocks::Begun::kAgain) {
+    std::vector<BlockName> evicted;
+    begun = parts_.kept->BeginStore(kind, name, bytes, evicted);
+    for (const BlockName& gone : evicted) {
+      const absl::Status erased = parts_.files->Erase(gone);
+      if (erased.ok()) continue;
+      Log(LogLevel::kError, "an evicted block is still on disk",
+          {{"error", erased.message()}});
+    }
+  }
+  return begun == KeptBlocks::Begun::kYes;
+}
+
 void BlockStores::Write(const Batch& batch, uint32_t index,
                         std::span<std::byte> value) {
   KnownKind& kind = *batch.kind;
-  const BlockName name = kind.NameOf(batch.key(index));
-  std::vector<BlockName> evicted;
-  const bool has_room = parts_.kept->BeginStore(
-      kind, name, BlockFiles::BytesOnDisk(value.size()), evicted);
-  for (const BlockName& gone : evicted) {
-    const absl::Status erased = parts_.files->Erase(gone);
-    if (erased.ok()) continue;
-    Log(LogLevel::kError, "an evicted block is still on disk",
-        {{"error", erased.message()}});
-  }
-  if (!has_room) return;
-  SealBlock(kind.kind, name.key, value);
+  const BlockName& name = batch.names[index];
+  if (!BeginStore(kind, name, BlockFiles::BytesOnDisk(value.size()))) return;
+  SealBlock(kind.kind, batch.key(index), value);
   const absl::Status written = parts_.files->Write(name, value, index + 1);
   const bool is_kept = parts_.kept->EndStore(name, written.ok());
   if (!written.ok()) {

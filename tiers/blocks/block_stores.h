@@ -49,8 +49,8 @@ class BlockStores {
   // what it has not is stored.
   void Use(std::vector<KeysOfKind> keys, bool stores);
 
-  // Takes away the files of a kind that was renewed; deletes `garbage`.
-  void Erase(uint64_t kind, BlockIndex::Garbage garbage);
+  // Takes away the files of a kind that was renewed, which take so many bytes.
+  void Erase(uint64_t kind, uint64_t bytes);
   // Counts what was given to Erase until now.
   uint64_t erasures() const;
   // Whether as many are done, also for after a kill.
@@ -68,17 +68,17 @@ class BlockStores {
   };
   struct Erasure {
     uint64_t kind;
-    BlockIndex::Garbage garbage;
+    uint64_t bytes;
   };
   // Keys of one kind, and which of them are stored now.
   struct Batch {
     KnownKind* kind;
     std::string_view keys;
+    std::vector<BlockName> names;  // of all keys
     std::vector<uint32_t> indices;
 
     std::string_view key(uint32_t index) const {
-      return keys.substr(size_t{index} * kind->kind.key_bytes,
-                         kind->kind.key_bytes);
+      return kind->KeyOf(keys, index);
     }
   };
 
@@ -87,11 +87,20 @@ class BlockStores {
   void TakeStock();
   // Erasures that wait; they go before all else. Whether the thread goes on.
   bool EraseAll();
+  // Deletes some of the files that EraseAll has taken away.
+  void FreeSome();
+  std::vector<bool> Have(const Batch& batch) const;
+  // Room is not made of what the tier has of these keys already. The last of
+  // them counts as used first, so that the ends of prompts go first.
+  void Touch(const Batch& batch);
   void StoreKeys(const KeysOfKind& keys, bool stores);
   void StoreBatch(const Batch& batch);
   // Locks, copies and unlocks them; the places that were copied.
   std::vector<BlockPlace> CopyOut(const Batch& batch);
   void Write(const Batch& batch, uint32_t index, std::span<std::byte> value);
+  // Whether there is room for the block from now on; the files of those that
+  // made it are gone.
+  bool BeginStore(const KnownKind& kind, const BlockName& name, uint64_t bytes);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !erasures_.empty() || !queue_.empty();
   }
@@ -106,6 +115,7 @@ class BlockStores {
   uint64_t last_lock_ = 0;
   std::vector<std::byte> buffer_;  // for a batch
   bool may_free_ = true;           // there may be more for FreeSome
+  uint64_t to_free_ = 0;           // bytes that are erased, and count still
   mutable absl::Mutex mutex_;
   std::deque<Note> queue_ ABSL_GUARDED_BY(mutex_);
   size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,13 +1,13 @@
 #include "tiers/blocks/block_tier.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/memory/memory.h"
 #include "base/status_macros.h"
 #include "os/logging/log.h"
 #include "os/random_id.h"
-#include "tiers/blocks/wanted_blocks.h"
 
 namespace pando {
 namespace {
@@ -16,6 +16,16 @@ SessionId OpenTierSession(PrefixCache* cache) {
   const SessionId session(RandomId());
   cache->OpenSession(session, "pandod-block-tier", /*is_internal=*/true);
   return session;
+}
+
+// The index takes at most this part of the size of the block memory, and may
+// always take so much.
+constexpr uint64_t kMemoryOfIndex = 32;
+constexpr uint64_t kLeastIndexBytes = uint64_t{64} << 20;
+
+uint64_t MostBlocks(uint64_t memory_bytes) {
+  return std::max(memory_bytes / kMemoryOfIndex, kLeastIndexBytes) /
+         BlockIndex::kBytesOfBlock;
 }
 
 }  // namespace
@@ -38,7 +48,7 @@ BlockTier::BlockTier(const Config& config, const Parts& parts, UniqueFd memory,
       stores_at_once_(config.stores_at_once),
       session_(OpenTierSession(parts.cache)),
       bytes_(std::move(memory)),
-      kept_(config.max_bytes),
+      kept_(config.max_bytes, MostBlocks(parts.memory->bytes())),
       files_(std::move(files)),
       renewed_(parts.actions->AddWakeup([this] { ResumeRenewed(); })),
       stores_({.blocks = parts.blocks,
@@ -68,9 +78,8 @@ void BlockTier::Opened(std::span<const BlockKind> kinds) {
 
 void BlockTier::Renewed(std::span<const BlockKind> kinds) {
   for (const BlockKind& kind : kinds) {
-    if (kept_.Find(kind.number) != nullptr) continue;
-    BlockIndex::Garbage garbage = kept_.Renew(kind);
-    stores_.Erase(TierKindOf(kind).name(), std::move(garbage));
+    const std::optional<uint64_t> bytes = kept_.Renew(kind);
+    if (bytes.has_value()) stores_.Erase(TierKindOf(kind).name(), *bytes);
   }
 }
 
@@ -97,57 +106,11 @@ void BlockTier::Published(std::vector<KeysOfKind> keys) {
   if (stores_at_once_ && !keys.empty()) stores_.Store(std::move(keys));
 }
 
-void BlockTier::Acquired(std::span<const BlockKeys> keys,
-                         std::span<const BlockPlace> places) {
-  std::vector<KeysOfKind> used;
-  for (const BlockKeys& k : keys) {
-    const std::shared_ptr<KnownKind> kind = kept_.Find(k.kind);
-    if (kind == nullptr) return;
-    const size_t key_bytes = kind->kind.key_bytes;
-    const size_t count = k.keys.size() / key_bytes;
-    KeysOfKind found = {.kind = k.kind, .keys = {}};
-    for (size_t i = 0; i < count; ++i) {
-      if (!IsPlace(places[i])) continue;
-      found.keys.append(k.keys.substr(i * key_bytes, key_bytes));
-    }
-    if (!found.keys.empty()) used.push_back(std::move(found));
-    places = places.subspan(count);
-  }
-  if (!used.empty()) stores_.Use(std::move(used), /*stores=*/true);
-}
-
-uint32_t BlockTier::Look(SessionId session, std::span<const BlockKeys> keys,
-                         std::span<BlockPlace> places, bool loads) {
-  uint32_t found = 0;
-  for (const BlockKeys& k : keys) {
-    const std::shared_ptr<KnownKind> kind = kept_.Find(k.kind);
-    if (kind == nullptr) return found;
-    const size_t count = k.keys.size() / kind->kind.key_bytes;
-    const std::span<BlockPlace> answers = places.first(count);
-    places = places.subspan(count);
-    if (std::ranges::all_of(answers, IsPlace)) continue;
-    const std::vector<bool> kept = kept_.Have(*kind, k.keys);
-    for (size_t i = 0; i < count; ++i) {
-      const bool is_missing =
-          answers[i] == kMissingBlock || answers[i] == kNotLookedAt;
-      found += is_missing && kept[i] ? 1 : 0;
-    }
-    if (!loads) continue;
-    const std::vector<uint32_t> wanted = WantedBlocks(k, answers, kept);
-    const std::vector<bool> are_loading =
-        loads_.Begin(session, kind, k, wanted);
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      BlockPlace& answer = answers[wanted[i]];
-      if (are_loading[i] && answer == kMissingBlock) answer = kPendingBlock;
-    }
-  }
-  return found;
-}
-
 bool BlockTier::Has(KindNumber number, std::string_view key) const {
   const std::shared_ptr<KnownKind> kind = kept_.Find(number);
   if (kind == nullptr || key.size() != kind->kind.key_bytes) return false;
-  return kept_.Have(*kind, key).front();
+  const BlockName name = kind->NameOf(key);
+  return kept_.Have(*kind, {&name, 1}).front();
 }
 
 void BlockTier::BeginDrain() {
@@ -160,6 +123,7 @@ BlockTierFigures BlockTier::figures() const {
   BlockTierFigures figures = {.capacity_bytes = totals.max_bytes,
                               .held_bytes = totals.bytes,
                               .held_blocks = totals.blocks,
+                              .index_bytes = totals.index_bytes,
                               .stored_blocks = counts_.stored_blocks,
                               .stored_bytes = counts_.stored_bytes,
                               .loaded_blocks = counts_.loaded_blocks,

@@ -19,6 +19,7 @@
 #include "tiers/blocks/block_bytes.h"
 #include "tiers/blocks/block_files.h"
 #include "tiers/blocks/block_loads.h"
+#include "tiers/blocks/block_look.h"
 #include "tiers/blocks/block_stores.h"
 #include "tiers/blocks/block_tier_figures.h"
 #include "tiers/blocks/kept_blocks.h"
@@ -63,14 +64,11 @@ class BlockTier {
 
   // Stores them, if it does so at once.
   void Published(std::vector<KeysOfKind> keys);
-  // Those that have places are in use.
-  void Acquired(std::span<const BlockKeys> keys,
-                std::span<const BlockPlace> places);
-  // How many of the keys are not in the memory, but here. With `loads` it
-  // begins to load those that the shapes of `keys` need: they are pending in
-  // `places` from then on, unless there is no room for them.
-  uint32_t Look(SessionId session, std::span<const BlockKeys> keys,
-                std::span<BlockPlace> places, bool loads);
+  // The work that a call asks for when it has searched the memory.
+  BlockLook Look(const AskedOfTier& asked, std::span<BlockPlace> places) {
+    return {
+        {.kept = &kept_, .stores = &stores_, .loads = &loads_}, asked, places};
+  }
 
   // Whether it has a block. Thread-safe.
   bool Has(KindNumber kind, std::string_view key) const;

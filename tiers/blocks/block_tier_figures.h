@@ -32,6 +32,7 @@ struct BlockTierFigures {
   uint64_t capacity_bytes = 0;
   uint64_t held_bytes = 0;
   uint64_t held_blocks = 0;
+  uint64_t index_bytes = 0;  // of memory
   uint64_t stored_blocks = 0;
   uint64_t stored_bytes = 0;
   uint64_t loaded_blocks = 0;

@@ -1,67 +1,82 @@
 #include "tiers/blocks/kept_blocks.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/check.h"
+
 namespace pando {
-namespace {
-
-// Twice as many as there can be at a time; those that were opened first are
-// forgotten.
-constexpr size_t kMostKnownKinds = 2 * size_t{kMaxKinds};
-
-}  // namespace
 
 void KeptBlocks::Know(const BlockKind& kind) {
+  if (Use(kind.number) != nullptr) return;
+  TierKind known = TierKindOf(kind);
   absl::MutexLock hold(&mutex_);
-  if (!kinds_.contains(kind.number)) Add(kind);
+  Add(std::move(known));
 }
 
-BlockIndex::Garbage KeptBlocks::Renew(const BlockKind& kind) {
+std::optional<uint64_t> KeptBlocks::Renew(const BlockKind& kind) {
+  if (Find(kind.number) != nullptr) return std::nullopt;
+  TierKind known = TierKindOf(kind);
+  const uint64_t name = known.name();
   absl::MutexLock hold(&mutex_);
-  if (kinds_.contains(kind.number)) return nullptr;
-  const uint64_t name = Add(kind)->kind.name();
+  Add(std::move(known));
   if (takes_stock_) renewed_.insert(name);
   return index_.ForgetKind(name);
 }
 
 // A kind that is known by another number was replaced, or has gone and come
 // again.
-std::shared_ptr<KnownKind> KeptBlocks::Add(const BlockKind& kind) {
-  auto known = std::make_shared<KnownKind>(TierKindOf(kind));
+std::shared_ptr<KnownKind> KeptBlocks::Add(TierKind kind) {
+  auto known = std::make_shared<KnownKind>(std::move(kind));
   std::shared_ptr<KnownKind>& newest = newest_[known->kind.name()];
   if (newest != nullptr) newest->is_newest = false;
   newest = known;
-  kinds_.emplace(kind.number, known);
-  if (kinds_.size() > kMostKnownKinds) {
-    const std::shared_ptr<KnownKind> first = kinds_.begin()->second;
-    kinds_.erase(kinds_.begin());
-    if (first->is_newest) newest_.erase(first->kind.name());
-  }
+  kinds_[known->kind.number] = by_use_.insert(by_use_.end(), known);
+  if (by_use_.size() > kMostKnownKinds) ForgetOldestKind();
   return known;
+}
+
+// It counts as replaced, so that nothing is stored of it that was copied before
+// a reset which is still to come.
+void KeptBlocks::ForgetOldestKind() {
+  const std::shared_ptr<KnownKind> oldest = by_use_.front();
+  by_use_.pop_front();
+  kinds_.erase(oldest->kind.number);
+  if (oldest->is_newest) newest_.erase(oldest->kind.name());
+  oldest->is_newest = false;
 }
 
 std::shared_ptr<KnownKind> KeptBlocks::Find(KindNumber number) const {
   absl::MutexLock hold(&mutex_);
   const auto it = kinds_.find(number);
-  return it == kinds_.end() ? nullptr : it->second;
+  return it == kinds_.end() ? nullptr : *it->second;
+}
+
+std::shared_ptr<KnownKind> KeptBlocks::Use(KindNumber number) {
+  absl::MutexLock hold(&mutex_);
+  const auto it = kinds_.find(number);
+  if (it == kinds_.end()) return nullptr;
+  by_use_.splice(by_use_.end(), by_use_, it->second);
+  return *it->second;
 }
 
 std::vector<std::shared_ptr<KnownKind>> KeptBlocks::kinds() const {
-  absl::MutexLock hold(&mutex_);
   std::vector<std::shared_ptr<KnownKind>> kinds;
-  for (const auto& [number, kind] : kinds_) kinds.push_back(kind);
+  {
+    absl::MutexLock hold(&mutex_);
+    kinds.assign(by_use_.begin(), by_use_.end());
+  }
+  std::ranges::sort(kinds, {}, [](const auto& k) { return k->kind.number; });
   return kinds;
 }
 
 std::vector<bool> KeptBlocks::Have(const KnownKind& kind,
-                                   std::string_view keys) const {
-  const size_t key_bytes = kind.kind.key_bytes;
-  std::vector<bool> have(keys.size() / key_bytes);
-  if (!kind.is_newest) return have;
+                                   std::span<const BlockName> names) const {
+  CHECK(names.size() <= kMostNames);
+  std::vector<bool> have(names.size());
   absl::MutexLock hold(&mutex_);
-  for (size_t i = 0; i < have.size(); ++i) {
-    have[i] = index_.Has(kind.NameOf(keys.substr(i * key_bytes, key_bytes)));
-  }
+  if (!kind.is_newest) return have;
+  for (size_t i = 0; i < names.size(); ++i) have[i] = index_.Has(names[i]);
   return have;
 }
 
@@ -70,10 +85,19 @@ bool KeptBlocks::Has(const BlockName& name) const {
   return index_.Has(name);
 }
 
-bool KeptBlocks::BeginStore(const KnownKind& kind, const BlockName& name,
-                            uint64_t bytes, std::vector<BlockName>& evicted) {
+KeptBlocks::Begun KeptBlocks::BeginStore(const KnownKind& kind,
+                                         const BlockName& name, uint64_t bytes,
+                                         std::vector<BlockName>& evicted) {
   absl::MutexLock hold(&mutex_);
-  return kind.is_newest && index_.BeginStore(name, bytes, evicted);
+  if (!kind.is_newest || index_.Knows(name) || bytes > index_.max_bytes()) {
+    return Begun::kNo;
+  }
+  for (size_t i = 0; i < kMostNames && !index_.HasRoom(bytes); ++i) {
+    if (!index_.EvictOldest(evicted)) return Begun::kNo;
+  }
+  if (!index_.HasRoom(bytes)) return Begun::kAgain;
+  index_.BeginStore(name, bytes);
+  return Begun::kYes;
 }
 
 bool KeptBlocks::EndStore(const BlockName& name, bool is_written) {
@@ -81,9 +105,25 @@ bool KeptBlocks::EndStore(const BlockName& name, bool is_written) {
   return index_.EndStore(name, is_written);
 }
 
-void KeptBlocks::Touch(const BlockName& name) {
+bool KeptBlocks::HasRoom(uint64_t bytes) const {
   absl::MutexLock hold(&mutex_);
-  index_.Touch(name);
+  return index_.HasRoom(bytes);
+}
+
+void KeptBlocks::Freed(uint64_t bytes) {
+  absl::MutexLock hold(&mutex_);
+  index_.Freed(bytes);
+}
+
+bool KeptBlocks::SweepSome() {
+  absl::MutexLock hold(&mutex_);
+  return index_.SweepSome();
+}
+
+void KeptBlocks::Touch(std::span<const BlockName> names) {
+  CHECK(names.size() <= kMostNames);
+  absl::MutexLock hold(&mutex_);
+  for (const BlockName& name : names) index_.Touch(name);
 }
 
 void KeptBlocks::Forget(const BlockName& name) {
@@ -93,7 +133,12 @@ void KeptBlocks::Forget(const BlockName& name) {
 
 bool KeptBlocks::Restore(const BlockName& name, uint64_t bytes) {
   absl::MutexLock hold(&mutex_);
-  return !renewed_.contains(name.kind) && index_.Restore(name, bytes);
+  if (renewed_.contains(name.kind) || index_.Knows(name) ||
+      !index_.HasRoom(bytes)) {
+    return false;
+  }
+  index_.BeginStore(name, bytes);
+  return index_.EndStore(name, true);
 }
 
 void KeptBlocks::EndStock() {
@@ -104,7 +149,11 @@ void KeptBlocks::EndStock() {
 
 KeptBlocks::Totals KeptBlocks::totals() const {
   absl::MutexLock hold(&mutex_);
-  return {index_.max_bytes(), index_.used_bytes(), index_.count()};
+  return {.max_bytes = index_.max_bytes(),
+          .max_blocks = index_.max_blocks(),
+          .bytes = index_.used_bytes(),
+          .blocks = index_.count(),
+          .index_bytes = index_.bytes()};
 }
 
 }  // namespace pando

@@ -30,27 +30,27 @@ uint64_t ChecksumOf(std::span<const std::byte> bytes) {
   return sum;
 }
 
-Seal MakeSeal(const TierKind& kind, const PageHash& key,
+Seal MakeSeal(const TierKind& kind, std::string_view key,
               std::span<const std::byte> value) {
   Seal seal = {.magic = kSealMagic,
                .block_bytes = kind.block_bytes,
                .checksum = ChecksumOf(value.subspan(kSealBytes)),
                .check = 0,
                .kind = kind.digest,
-               .key = key};
+               .key = SealedKeyOf(key)};
   seal.check = ChecksumOf(std::as_bytes(std::span(&seal, 1)));
   return seal;
 }
 
 }  // namespace
 
-void SealBlock(const TierKind& kind, const PageHash& key,
+void SealBlock(const TierKind& kind, std::string_view key,
                std::span<std::byte> value) {
   const Seal seal = MakeSeal(kind, key, value);
   std::memcpy(value.data(), &seal, sizeof(seal));
 }
 
-absl::Status VerifyBlock(const TierKind& kind, const PageHash& key,
+absl::Status VerifyBlock(const TierKind& kind, std::string_view key,
                          std::span<const std::byte> value) {
   const Seal seal = MakeSeal(kind, key, value);
   if (std::memcmp(value.data(), &seal, sizeof(seal)) == 0) {

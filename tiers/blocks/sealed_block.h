@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "absl/status/status.h"
-#include "core/nodes/page_hash.h"
 #include "tiers/blocks/block_name.h"
 
 namespace pando {
@@ -21,10 +21,10 @@ inline uint64_t SealedBytes(const TierKind& kind) {
 }
 
 // Fills in the header. `value` has SealedBytes(kind) bytes, the block in place.
-void SealBlock(const TierKind& kind, const PageHash& key,
+void SealBlock(const TierKind& kind, std::string_view key,
                std::span<std::byte> value);
 // DataLoss: it is not what was sealed for this key of this kind.
-absl::Status VerifyBlock(const TierKind& kind, const PageHash& key,
+absl::Status VerifyBlock(const TierKind& kind, std::string_view key,
                          std::span<const std::byte> value);
 
 }  // namespace pando

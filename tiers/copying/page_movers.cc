@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <utility>
 
 #include "absl/memory/memory.h"
@@ -49,14 +50,23 @@ mover::PageGeometry GeometryOf(const KvLayout& layout) {
 
 static_assert(mover::kMaxShards == KvPool::kMaxShards);
 
+// Whether the peer has closed the connection and said nothing. So does a
+// pandod that looks whether this socket is served.
+bool IsGoneWithoutAWord(int socket) {
+  std::byte word;
+  return recv(socket, &word, sizeof(word), MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PageMovers>> PageMovers::Start(
     const Config& config, const KvPool* pool, const TransferMemory* memory) {
   ASSIGN_OR_RETURN(UniqueFd stop, MakeEvent());
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<UnixListener> listener,
-      UnixListener::Start({.path = config.socket, .mode = kSocketMode}));
+  ASSIGN_OR_RETURN(std::unique_ptr<UnixListener> listener,
+                   UnixListener::Start({.path = config.socket,
+                                        .mode = kSocketMode,
+                                        .kept = config.kept,
+                                        .kept_name = "listen-mover"}));
   return absl::WrapUnique(new PageMovers(config.times, pool, memory,
                                          std::move(listener), std::move(stop)));
 }
@@ -143,6 +153,7 @@ void PageMovers::GreetLate() {
 }
 
 void PageMovers::Greet(UniqueFd socket) {
+  if (IsGoneWithoutAWord(socket.get())) return;
   const UnixPeer peer = UnixPeerOf(socket.get());
   const absl::Status welcomed = Welcome(peer, socket);
   if (welcomed.ok()) return;

@@ -18,6 +18,7 @@
 #include "base/unique_fd.h"
 #include "gpu/kv_pool.h"
 #include "mover/messages.h"
+#include "os/keeping/kept_descriptors.h"
 #include "os/sockets/unix_listener.h"
 #include "os/sockets/unix_peer.h"
 #include "tiers/copying/mover_connection.h"
@@ -33,6 +34,8 @@ class PageMovers {
  public:
   struct Config {
     std::string socket;
+    // Where it is kept for the next process. Null: nowhere.
+    KeptDescriptors* kept = nullptr;
     MoverConnection::Times times;
   };
   // Whether a device has a mover that copies.

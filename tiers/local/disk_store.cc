@@ -46,7 +46,8 @@ struct Header {
 struct StoredRecord {
   PageHash hash;
   uint64_t checksum;
-  uint64_t ordinal;
+  uint32_t ordinal;
+  uint32_t model;
   uint64_t ns_digest;
   uint64_t check;  // over the fields above and the slot
 };
@@ -251,10 +252,9 @@ absl::Status DiskStore::ReadIndex(const Config& config) {
   for (uint32_t slot = 0; slot < slots_; ++slot) {
     const StoredRecord& stored = records[slot];
     if (stored.check != CheckOf(stored, slot)) continue;
-    found_.push_back(
-        {slot,
-         {stored.hash, stored.checksum, static_cast<uint32_t>(stored.ordinal),
-          stored.ns_digest}});
+    found_.push_back({slot,
+                      {stored.hash, stored.checksum, stored.ordinal,
+                       stored.ns_digest, stored.model}});
   }
   return absl::OkStatus();
 }
@@ -292,6 +292,7 @@ absl::Status DiskStore::WriteRecord(uint32_t slot, const Record& record) const {
   StoredRecord stored = {.hash = record.hash,
                          .checksum = record.checksum,
                          .ordinal = record.ordinal,
+                         .model = record.model,
                          .ns_digest = record.ns_digest,
                          .check = 0};
   stored.check = CheckOf(stored, slot);

@@ -51,7 +51,9 @@ void LocalTier::Restore() {
                      return a.record.ordinal > b.record.ordinal;
                    });
   absl::MutexLock hold(&mutex_);
+  if (!found.empty()) restored_models_.resize(store_->slots());
   for (const auto& [slot, record] : found) {
+    restored_models_[slot] = record.model;
     if (!index_.Restore(record.hash, record.ns_digest,
                         {slot, record.checksum})) {
       Erase(slot);  // a flush would erase the other one alone
@@ -91,7 +93,8 @@ void LocalTier::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
       writes.push_back(
           {.record = {.hash = hash,
                       .ordinal = static_cast<uint32_t>(begin + i + 1),
-                      .ns_digest = ns_digest},
+                      .ns_digest = ns_digest,
+                      .model = model_},
            .page = pages[i],
            .slot = *slot});
     }
@@ -250,6 +253,19 @@ std::vector<TierChange> LocalTier::TakeChanges() {
 void LocalTier::Forget(std::optional<uint64_t> ns_digest) {
   absl::MutexLock hold(&mutex_);
   for (const TierIndex::Forgotten& block : index_.ForgetAll(ns_digest)) {
+    forgotten_.push_back(block);
+  }
+}
+
+void LocalTier::SetModel(uint32_t model) {
+  model_ = model;
+  absl::MutexLock hold(&mutex_);
+  const std::vector<uint32_t> restored = std::exchange(restored_models_, {});
+  if (restored.empty()) return;
+  const auto is_another = [&](uint32_t slot) {
+    return restored[slot] != model;
+  };
+  for (const TierIndex::Forgotten& block : index_.ForgetIn(is_another)) {
     forgotten_.push_back(block);
   }
 }

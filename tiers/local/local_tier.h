@@ -62,6 +62,10 @@ class LocalTier final : public StoreTarget, public TierChanges {
   // it that nothing of it is found after a restart, and gives its slots back.
   void Forget(std::optional<uint64_t> ns_digest);
   void EraseForgotten();
+  // Which configuration of the model computes from now on, told once, 0 before
+  // that. What an earlier process stored of another one, or of none that it
+  // knew, is forgotten as by Forget.
+  void SetModel(uint32_t model);
 
   TierFigures figures() const;
 
@@ -103,6 +107,9 @@ class LocalTier final : public StoreTarget, public TierChanges {
   mutable absl::Mutex mutex_;
   TierIndex index_ ABSL_GUARDED_BY(mutex_);
   std::vector<TierIndex::Forgotten> forgotten_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<uint32_t> model_ = 0;
+  // Those of what was restored, by slot, until SetModel.
+  std::vector<uint32_t> restored_models_ ABSL_GUARDED_BY(mutex_);
   bool is_followed_ = false;
   std::vector<TierChange> changes_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> stored_ = 0;

@@ -24,6 +24,8 @@ class SlotStore {
     uint32_t ordinal = 0;
     // The digest of the page's namespace.
     uint64_t ns_digest = 0;
+    // Says which configuration of the model computed it: LocalTier::SetModel.
+    uint32_t model = 0;
   };
   // A block that was there at the start.
   struct Found {

@@ -97,10 +97,22 @@ bool TierIndex::Tell(const PageHash& hash) {
 
 std::vector<TierIndex::Forgotten> TierIndex::ForgetAll(
     std::optional<uint64_t> ns_digest) {
+  return ForgetIf([&](const Block& block) {
+    return !ns_digest.has_value() || block.ns_digest == *ns_digest;
+  });
+}
+
+std::vector<TierIndex::Forgotten> TierIndex::ForgetIn(
+    const std::function<bool(uint32_t slot)>& is_meant) {
+  return ForgetIf(
+      [&](const Block& block) { return is_meant(block.place.slot); });
+}
+
+std::vector<TierIndex::Forgotten> TierIndex::ForgetIf(
+    const std::function<bool(const Block&)>& is_meant) {
   std::vector<Forgotten> forgotten;
   for (auto& [hash, block] : blocks_) {
-    if (block.state == State::kForgotten) continue;
-    if (ns_digest.has_value() && block.ns_digest != *ns_digest) continue;
+    if (block.state == State::kForgotten || !is_meant(block)) continue;
     if (block.state == State::kStored) {
       ++block.readers;
       Lose(hash, block);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <optional>
 #include <span>
@@ -74,6 +75,9 @@ class TierIndex {
   // returned keep their slots, as if each were being read, until EndLoad; those
   // that are being written, until AbandonStore.
   std::vector<Forgotten> ForgetAll(std::optional<uint64_t> ns_digest);
+  // The same of the blocks in some slots.
+  std::vector<Forgotten> ForgetIn(
+      const std::function<bool(uint32_t slot)>& is_meant);
 
   uint32_t stored_blocks() const {
     return static_cast<uint32_t>(by_use_.size());
@@ -90,6 +94,8 @@ class TierIndex {
     std::list<PageHash>::iterator use;  // in by_use_ while it is stored
   };
 
+  std::vector<Forgotten> ForgetIf(
+      const std::function<bool(const Block&)>& is_meant);
   bool EvictOne();
   // A stored block is found no more.
   void Lose(const PageHash& hash, Block& block);

@@ -24,6 +24,7 @@
 #include "os/monotonic_clock.h"
 #include "os/private_folder.h"
 #include "os/random_id.h"
+#include "tiers/shared/deleted_folder.h"
 
 namespace pando {
 namespace {
@@ -34,6 +35,9 @@ constexpr mode_t kBlockMode = 0600;
 constexpr mode_t kBlockFolderMode = 0700;
 // Erased files and folders are given such a name.
 constexpr std::string_view kErasedPrefix = "erased-";
+
+// Deleted by one FreeFiles, so that a flush or a store waits for no more.
+constexpr size_t kFilesAtOnce = 64;
 
 absl::Status Late() {
   return absl::DeadlineExceededError("the shared folder is slow");
@@ -80,6 +84,18 @@ bool IsErased(const fs::directory_entry& entry) {
          name.size() == kErasedPrefix.size() + 16 &&
          std::ranges::all_of(name.substr(kErasedPrefix.size()),
                              absl::ascii_isxdigit);
+}
+
+// Names that files were given in the folder stay after a crash.
+absl::Status Sync(const std::string& folder) {
+  const UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) {
+    return errno == ENOENT ? absl::OkStatus()
+                           : absl::ErrnoToStatus(errno, "open a folder");
+  }
+  // Some file systems know no such thing.
+  if (fsync(fd.get()) == 0 || errno == EINVAL) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, "sync a folder");
 }
 
 // Fills a file that was just made. What a server has not taken by then, some
@@ -255,38 +271,44 @@ absl::Status FolderStore::Erase(const BlockKey& key) {
   return absl::ErrnoToStatus(errno, "erase a block");
 }
 
-// It is gone for all machines at once; FreeSome deletes it.
+// It is gone for all machines at once; FreeFiles deletes it. A crash of the
+// machine does not bring it back.
 absl::Status FolderStore::EraseAll(std::optional<uint64_t> ns_digest) {
   const std::string folder =
       ns_digest.has_value() ? NsFolder(*ns_digest) : model_folder_;
   const std::string erased =
       absl::StrFormat("%s/%s%016x", folder_, kErasedPrefix, RandomId());
-  if (rename(folder.c_str(), erased.c_str()) == 0 || errno == ENOENT) {
-    return absl::OkStatus();
+  if (rename(folder.c_str(), erased.c_str()) != 0 && errno != ENOENT) {
+    return absl::ErrnoToStatus(errno, "erase blocks");
   }
-  return absl::ErrnoToStatus(errno, "erase blocks");
+  if (ns_digest.has_value()) RETURN_IF_ERROR(Sync(model_folder_));
+  return Sync(folder_);
 }
 
-// One that cannot be deleted, or not yet, does not keep the others; it is tried
-// again at the next flush or start. Another user who may write here cannot lead
-// this out of the folder: remove_all follows no link below its argument.
 bool FolderStore::FreeSome() {
+  return FreeFiles([](uint64_t) {}) == Erased::kMore;
+}
+
+FolderStore::Erased FolderStore::FreeFiles(
+    const std::function<void(uint64_t)>& freed) {
+  Erased left = Erased::kNone;
   std::error_code error;
   for (fs::directory_iterator it(folder_, error);
        !error && it != fs::directory_iterator(); it.increment(error)) {
-    if (!IsErased(*it) || !tried_.insert(it->path().native()).second) {
-      continue;
-    }
-    std::error_code failed;
-    fs::remove_all(it->path(), failed);
-    if (failed && failed != std::errc::no_such_file_or_directory) {
-      Log(LogLevel::kWarning, "flushed files are still in the shared folder",
-          {{"folder", it->path().native()}, {"error", failed.message()}});
-    }
-    return true;
+    if (!IsErased(*it)) continue;
+    const std::string folder = it->path().native();
+    left = Erased::kStuck;
+    if (stuck_.contains(folder)) continue;
+    const absl::StatusOr<bool> is_gone =
+        DeleteSome(folder, kFilesAtOnce, freed);
+    if (is_gone.ok()) return Erased::kMore;
+    stuck_.insert(folder);
+    Log(LogLevel::kWarning, "flushed files are still in the shared folder",
+        {{"folder", folder}, {"error", is_gone.status().message()}});
+    return Erased::kMore;
   }
-  tried_.clear();
-  return false;
+  stuck_.clear();
+  return left;
 }
 
 }  // namespace pando

@@ -55,6 +55,17 @@ class FolderStore final : public RemoteStore {
   absl::Status EraseAll(std::optional<uint64_t> ns_digest) override;
   bool FreeSome() override;
 
+  // The things that EraseAll has taken away, and that are left.
+  enum class Erased {
+    kNone,
+    kMore,   // there may be some
+    kStuck,  // they cannot be deleted now
+  };
+  // Deletes some of them, and tells the bytes of each file. What cannot be
+  // deleted does not keep the others; it is tried again after the next
+  // EraseAll, or start.
+  Erased FreeFiles(const std::function<void(uint64_t)>& freed);
+
  private:
   FolderStore(const std::string& folder, uint64_t digest);
 
@@ -75,8 +86,8 @@ class FolderStore final : public RemoteStore {
   // Names of files that are being written are never those of another process.
   const uint64_t writer_;
   std::atomic<uint64_t> last_written_ = 0;
-  // The names that FreeSome has tried to delete since there was nothing to do.
-  absl::flat_hash_set<std::string> tried_;
+  // The names of what FreeFiles could not delete since there was nothing to do.
+  absl::flat_hash_set<std::string> stuck_;
 };
 
 }  // namespace pando

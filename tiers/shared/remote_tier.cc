@@ -12,7 +12,13 @@ RemoteTier::RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store,
 
 void RemoteTier::Forget(std::optional<uint64_t> ns_digest) {
   blocks_.known().Forget();
+  if (ns_digest.has_value()) ns_digest = KeyOf(*ns_digest);
   blocks_.eraser().Erase(ns_digest);
+}
+
+void RemoteTier::SetModel(uint64_t model) {
+  model_ = model;
+  blocks_.known().Forget();
 }
 
 size_t RemoteTier::CountStored(std::span<const PageHash> run) const {

@@ -1,6 +1,7 @@
 #ifndef PANDO_TIERS_SHARED_REMOTE_TIER_H_
 #define PANDO_TIERS_SHARED_REMOTE_TIER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,17 +46,20 @@ class RemoteTier final : public StoreTarget {
 
   // How many blocks at the front of `run` the store says it has.
   size_t CountPresent(uint64_t ns_digest, std::span<const PageHash> run) {
-    return loads_.CountPresent(ns_digest, run);
+    return loads_.CountPresent(KeyOf(ns_digest), run);
   }
   // Fills `pages` with the blocks of `run`. Returns how many from the front
   // are what they were when they were stored; the others have any contents.
   size_t Load(uint64_t ns_digest, std::span<const PageHash> run,
               std::span<const PageId> pages) {
-    return loads_.Load(ns_digest, run, pages);
+    return loads_.Load(KeyOf(ns_digest), run, pages);
   }
   // Erases what is stored of a namespace, or being stored; none: of all. Until
   // this is done, nothing is loaded or stored.
   void Forget(std::optional<uint64_t> ns_digest);
+  // Which configuration of the model computes from now on, told once, 0 before
+  // that. Only what is stored of it is found.
+  void SetModel(uint64_t model);
 
   size_t capacity_pages() const override {
     return std::numeric_limits<size_t>::max();
@@ -67,12 +71,12 @@ class RemoteTier final : public StoreTarget {
   bool TouchIfStored(std::span<const PageHash> prompt) override;
   void BeginPrompt(uint64_t ns_digest,
                    std::span<const PageHash> prompt) override {
-    stores_.BeginPrompt(ns_digest, prompt);
+    stores_.BeginPrompt(KeyOf(ns_digest), prompt);
   }
   void Store(uint64_t ns_digest, std::span<const PageHash> prompt, size_t begin,
              std::span<const PageId> pages,
              const std::function<bool()>& confirm) override {
-    stores_.Store(ns_digest, prompt, begin, pages, confirm);
+    stores_.Store(KeyOf(ns_digest), prompt, begin, pages, confirm);
   }
   void EndPrompt() override { stores_.EndPrompt(); }
   void CountDropped(uint64_t pages) override { stores_.CountDropped(pages); }
@@ -80,6 +84,10 @@ class RemoteTier final : public StoreTarget {
   TierFigures figures() const;
 
  private:
+  // Names a namespace of this configuration.
+  uint64_t KeyOf(uint64_t ns_digest) const { return ns_digest ^ model_; }
+
+  std::atomic<uint64_t> model_ = 0;
   RemoteBlocks blocks_;
   // Their threads use the blocks.
   RemoteLoads loads_;

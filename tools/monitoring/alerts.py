@@ -213,6 +213,15 @@ def _of_tiers(q: Queries) -> list[Alert]:
             "> 0",
         ),
         Alert(
+            "PandoBlockTierFails",
+            WARNING,
+            "Copies of blocks cannot be written or read, or are damaged.",
+            f"failed to {{{{ $labels.step }}}} {COUNT} copies of blocks on disk within "
+            "15 minutes.",
+            q.over("15m").increase("pando_block_tier_failures_total", ["step"]),
+            "> 0",
+        ),
+        Alert(
             "PandoTierRefused",
             WARNING,
             "A shared store does not work, so that machines do not share pages.",

@@ -43,6 +43,13 @@ void RepeatFlags(CLI::App& verb, Options& options) {
   CountFlag(verb, options);
 }
 
+void TopFlags(CLI::App& verb, Options& options) {
+  RepeatFlags(verb, options);
+  verb.add_option("--sessions", options.sessions_like,
+                  "Only sessions whose names contain this")
+      ->type_name("NAME");
+}
+
 void LimitFlag(CLI::App& verb, Options& options) {
   verb.add_option("--limit", options.limit,
                   "List at most N entries, from 1 to 100000")
@@ -238,9 +245,9 @@ constexpr Verb kVerbs[] = {
      RepeatFlags,
      "  pandoctl stat -i 5\n"
      "  pandoctl stat -n 10 -o json"},
-    {"top", "Rates, page states and who holds what, live", Top, RepeatFlags,
+    {"top", "Rates, page states and who holds what, live", Top, TopFlags,
      "  pandoctl top\n"
-     "  pandoctl top -i 0.5"},
+     "  pandoctl top -i 0.5 --sessions vllm"},
     {"tree", "List the nodes of the radix tree", Tree, TreeFlags,
      "  pandoctl tree --limit 50\n"
      "  pandoctl tree --namespace 1"},

@@ -26,6 +26,7 @@ struct Options {
 
   double interval_s = 1;
   uint32_t count = 0;  // zero: without end
+  std::string sessions_like;
   uint32_t limit = 1000;
   std::optional<uint64_t> namespace_number;
   std::optional<uint32_t> session_number;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 
@@ -13,6 +14,11 @@ namespace {
 constexpr uint64_t kWidth = 40;
 
 }  // namespace
+
+ProgressBar::ProgressBar(uint64_t total, std::string things)
+    : total_(total), things_(std::move(things)) {
+  Show(0);
+}
 
 ProgressBar::~ProgressBar() {
   if (isatty(STDERR_FILENO)) absl::FPrintF(stderr, "\r\x1b[K");

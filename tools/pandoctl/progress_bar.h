@@ -3,17 +3,16 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 namespace pando::ctl {
 
-// Shows how far long work has come, in one line of stderr that is written over
-// and is gone at the end. Shows nothing where stderr is no terminal.
+// Shows how far long work has come, from none of it on, in one line of stderr
+// that is written over and is gone at the end. Shows nothing where stderr is no
+// terminal.
 class ProgressBar {
  public:
   // `total` things, "requests" for example.
-  ProgressBar(uint64_t total, std::string things)
-      : total_(total), things_(std::move(things)) {}
+  ProgressBar(uint64_t total, std::string things);
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
   ~ProgressBar();

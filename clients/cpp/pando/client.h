@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "pando/batch.h"
+#include "pando/blocks.h"
 #include "pando/errors.h"
 #include "pando/events.h"
 #include "pando/lock.h"
@@ -127,8 +128,8 @@ class Client {
   uint64_t epoch() const;
 
   // How MatchPrefix, MatchPrefixes, Insert, TakeLock, Unlock, AllocatePages,
-  // FreePages and GetStats travel at present. With a lane, a call that does not
-  // fit into it still goes over gRPC.
+  // FreePages, GetStats and most calls of blocks travel at present. With a
+  // lane, a call that does not fit into it still goes over gRPC.
   Transport transport() const;
   // OK while there is a lane, else why there is none.
   absl::Status why_no_lane() const;
@@ -139,6 +140,9 @@ class Client {
 
   // Makes an empty batch: see Batch.
   Batch NewBatch() { return Batch(this); }
+
+  // The calls that concern blocks.
+  BlockClient blocks() const { return BlockClient(connection_.get()); }
 
   // How many pages were held by no session when the last MatchPrefix, Insert or
   // AllocatePages was answered; zeros before the first one.

@@ -48,6 +48,8 @@ struct SessionInfo {
   // Blocks that it has locked, each as often as it is locked, and reserved.
   uint32_t locked_blocks = 0;
   uint32_t reserved_blocks = 0;
+  // It is pandod's own, which copies pages to and from tiers, and no worker's.
+  bool is_internal = false;
 };
 
 // One lock that is held.

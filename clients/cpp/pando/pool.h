@@ -92,6 +92,8 @@ struct PoolDescription {
   // The pool takes its layout from the first worker that attaches with one.
   // Until then it has no pages, and `layout` and `page_bytes` say nothing.
   bool is_open = false;
+  // The server has blocks and no pool; the other fields say nothing.
+  bool is_absent = false;
 };
 
 }  // namespace client

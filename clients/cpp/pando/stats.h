@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "pando/types.h"
+
 namespace pando {
 inline namespace client {
 
@@ -88,6 +90,57 @@ struct ReuseStats {
   uint64_t lru_hit_pages = 0;
 };
 
+// The block memory. Counts are since pandod started.
+struct BlockFigures {
+  uint64_t memory_bytes = 0;
+  // Bytes of the extents that kinds have.
+  uint64_t used_bytes = 0;
+  uint32_t kinds = 0;
+  // Block locks and reservations that are held.
+  uint32_t locks = 0;
+  uint32_t reservations = 0;
+  // Blocks that are ready and not locked, that are locked, and that are being
+  // written, or were by a session that is lost.
+  uint64_t evictable_blocks = 0;
+  uint64_t protected_blocks = 0;
+  uint64_t reserved_blocks = 0;
+  // Those of the reserved ones that a process of a lost session may still write
+  // to.
+  uint64_t quarantined_blocks = 0;
+  // Keys of LookUp and Acquire that were ready, and that were missing.
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t published_blocks = 0;
+  uint64_t evicted_blocks = 0;
+};
+
+// A tier of pages. Counts are since pandod started.
+struct TierFigures {
+  Tier tier = Tier::kNone;
+  // Unset for what many machines share.
+  std::optional<uint64_t> capacity_pages = {};
+  std::optional<uint64_t> held_pages = {};
+  uint64_t page_bytes = 0;
+  uint64_t stored_pages = 0;
+  uint64_t loaded_pages = 0;
+  // Pages that were not stored, as it was too slow.
+  uint64_t dropped_pages = 0;
+  // Reads and writes that failed, and pages that were read and were not what
+  // had been stored.
+  uint64_t failures = 0;
+  // Nothing is stored there, or loaded from there, for a while, as that failed
+  // repeatedly.
+  bool refuses_stores = false;
+  bool refuses_loads = false;
+};
+
+// Whether a pando-mover copies the pages of a device.
+struct MoverFigures {
+  // "host", or a device of the pool.
+  std::string device = {};
+  bool is_present = false;
+};
+
 struct Stats {
   PageStates pages;
   CacheCounters counters;
@@ -104,11 +157,17 @@ struct Stats {
   uint32_t held_pages = 0;
   // The configured classes, then the class of all other namespaces; empty when
   // no class is configured.
-  std::vector<QuotaClass> quota_classes;
+  std::vector<QuotaClass> quota_classes = {};
   // The version of pandod.
   std::string version;
   // Set while reuse is learnt.
-  std::optional<ReuseStats> reuse;
+  std::optional<ReuseStats> reuse = {};
+  // Unset where there is no block memory.
+  std::optional<BlockFigures> blocks = {};
+  // The fastest first.
+  std::vector<TierFigures> tiers = {};
+  // Empty where pandod copies pages itself.
+  std::vector<MoverFigures> movers = {};
 };
 
 }  // namespace client

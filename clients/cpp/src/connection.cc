@@ -21,10 +21,6 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(20);
 constexpr int kRepeats = 5;
 
-// The limit of each attempt of a call that is repeated in the background: the
-// end of the client waits for the attempt under way.
-constexpr absl::Duration kAttempt = absl::Milliseconds(500);
-
 }  // namespace
 
 absl::Status CheckAfter(const PrefixHandle& after, size_t tokens) {
@@ -40,6 +36,7 @@ Connection::Connection(ConnectOptions options,
       operator_(endpoint_),
       prefix_cache_(v1::PrefixCache::NewStub(endpoint_->channel())),
       page_pool_(v1::PagePool::NewStub(endpoint_->channel())),
+      blocks_(v1::Blocks::NewStub(endpoint_->channel())),
       sessions_(v1::Sessions::NewStub(endpoint_->channel())),
       admin_(v1::Admin::NewStub(endpoint_->channel())),
       data_path_(v1::DataPath::NewStub(endpoint_->channel())),
@@ -197,18 +194,10 @@ void Connection::Abandon(uint64_t session_id, uint64_t lock_id) {
   request.set_session_id(session_id);
   request.add_lock_ids(lock_id);
   v1::UnlockResponse response;
-  const absl::Status status = Mutate(
-      *prefix_cache_, &v1::PrefixCache::Stub::Unlock, request, &response);
-  SettleIfUnknown(status, request);
-}
-
-template <typename Stub, typename Request, typename Response>
-absl::Status Connection::Repeated(Stub& stub,
-                                  Method<Stub, Request, Response> method,
-                                  const Request& request, Response* response) {
-  RETURN_IF_ERROR(CheckSession(request.session_id()));
-  return CallInto(stub, method, request, response,
-                  absl::Now() + std::min(endpoint_->timeout(), kAttempt));
+  const auto unlock = &v1::PrefixCache::Stub::Unlock;
+  const absl::Status status =
+      Mutate(*prefix_cache_, unlock, request, &response);
+  RepeatIfUnknown(status, *prefix_cache_, unlock, request);
 }
 
 void Connection::Keep(std::vector<UniqueFd> shards) {
@@ -253,16 +242,6 @@ void Connection::SettleIfUnknown(const absl::Status& status,
     RETURN_IF_ERROR(Repeated(*page_pool_, &v1::PagePool::Stub::AllocatePages,
                              again, &brought));
     return GiveBack(again.session_id(), 0, brought.page_ids(), free_id);
-  });
-}
-
-void Connection::SettleIfUnknown(const absl::Status& status,
-                                 const v1::UnlockRequest& request) {
-  if (!MayHaveActed(status)) return;
-  settlements_.Add([this, again = request] {
-    v1::UnlockResponse none;
-    return Repeated(*prefix_cache_, &v1::PrefixCache::Stub::Unlock, again,
-                    &none);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <google/protobuf/repeated_field.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -26,9 +28,11 @@
 #include "clients/cpp/src/memory_socket.h"
 #include "clients/cpp/src/session_stream.h"
 #include "clients/cpp/src/settlements.h"
+#include "clients/cpp/src/status.h"
 #include "pando/client.h"
 #include "pando/operator.h"
 #include "pando/v1/admin.grpc.pb.h"
+#include "pando/v1/blocks.grpc.pb.h"
 #include "pando/v1/data_path.grpc.pb.h"
 #include "pando/v1/pool.grpc.pb.h"
 #include "pando/v1/prefix_cache.grpc.pb.h"
@@ -128,8 +132,17 @@ class Connection {
                        const v1::LockRequest& request);
   void SettleIfUnknown(const absl::Status& status,
                        const v1::AllocatePagesRequest& request);
-  void SettleIfUnknown(const absl::Status& status,
-                       const v1::UnlockRequest& request);
+  // The same for a call that is to be carried out, and is safe to repeat.
+  template <typename Stub, typename Request, typename Response>
+  void RepeatIfUnknown(const absl::Status& status, Stub& stub,
+                       Method<Stub, Request, Response> method,
+                       const Request& request) {
+    if (!MayHaveActed(status)) return;
+    settlements_.Add([this, &stub, method, request] {
+      Response none;
+      return Repeated(stub, method, request, &none);
+    });
+  }
 
   // Makes attempts until one does not end with a broken connection, while the
   // session lives and there is time.
@@ -202,6 +215,7 @@ class Connection {
 
   v1::PrefixCache::Stub& prefix_cache() { return *prefix_cache_; }
   v1::PagePool::Stub& page_pool() { return *page_pool_; }
+  v1::Blocks::Stub& blocks() { return *blocks_; }
   v1::Sessions::Stub& sessions() { return *sessions_; }
   v1::Admin::Stub& admin() { return *admin_; }
   Operator& operators() { return operator_; }
@@ -234,10 +248,18 @@ class Connection {
   // Asks for a lane, where the options and the address allow one.
   void OpenLane(const Session& session);
 
+  // The limit of each attempt of a call that is repeated in the background: the
+  // end of the client waits for the attempt under way.
+  static constexpr absl::Duration kAttempt = absl::Milliseconds(500);
+
   // One attempt to repeat a call in the background, while its session lives.
   template <typename Stub, typename Request, typename Response>
   absl::Status Repeated(Stub& stub, Method<Stub, Request, Response> method,
-                        const Request& request, Response* response);
+                        const Request& request, Response* response) {
+    RETURN_IF_ERROR(CheckSession(request.session_id()));
+    return CallInto(stub, method, request, response,
+                    absl::Now() + std::min(endpoint_->timeout(), kAttempt));
+  }
   // Gives back a lock, if there is one, and pages. `free_id` must be the same
   // in each attempt for the same pages: a second free would take pages that the
   // session may have reserved again.
@@ -251,6 +273,7 @@ class Connection {
   Operator operator_;
   const std::unique_ptr<v1::PrefixCache::Stub> prefix_cache_;
   const std::unique_ptr<v1::PagePool::Stub> page_pool_;
+  const std::unique_ptr<v1::Blocks::Stub> blocks_;
   const std::unique_ptr<v1::Sessions::Stub> sessions_;
   const std::unique_ptr<v1::Admin::Stub> admin_;
   const std::unique_ptr<v1::DataPath::Stub> data_path_;

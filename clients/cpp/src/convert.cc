@@ -2,7 +2,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/cache_counters.h"
 #include "base/status_macros.h"
 
 namespace pando {
@@ -78,31 +77,6 @@ absl::StatusOr<KvLayout> FromProto(const v1::KvLayout& layout) {
                   .page_format = layout.page_format()};
 }
 
-std::vector<QuotaClass> FromProto(
-    const google::protobuf::RepeatedPtrField<v1::QuotaClass>& classes) {
-  std::vector<QuotaClass> out;
-  for (const v1::QuotaClass& each : classes) {
-    out.push_back({.name = each.name(),
-                   .floor_pages = each.floor_pages(),
-                   .reserved_pages = each.reserved_pages(),
-                   .cached_pages = each.cached_pages(),
-                   .max_retention_seconds = each.max_retention_seconds(),
-                   .spared_leaves = each.spared_leaves()});
-    if (each.has_cap_pages()) out.back().cap_pages = each.cap_pages();
-  }
-  return out;
-}
-
-CacheCounters FromProto(const v1::CacheCounters& counters) {
-  CacheCounters out;
-#define PANDO_COUNTER(name) out.name = counters.name();
-  PANDO_FOR_EACH_CACHE_COUNTER(PANDO_COUNTER)
-#undef PANDO_COUNTER
-  static_assert(sizeof(out) == kCacheCounters * sizeof(uint64_t),
-                "base/cache_counters.h and pando/stats.h differ");
-  return out;
-}
-
 }  // namespace
 
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
@@ -113,7 +87,8 @@ absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool) {
                       .model = pool.model(),
                       .fingerprint = pool.fingerprint(),
                       .page_bytes = pool.page_bytes(),
-                      .is_open = pool.is_open()};
+                      .is_open = pool.is_open(),
+                      .is_absent = pool.is_absent()};
   for (const v1::Shard& shard : pool.shards()) {
     out.shards.push_back(
         {.device = shard.device(), .size_bytes = shard.size_bytes()});
@@ -133,35 +108,6 @@ void ToProto(const KvLayout& layout, v1::KvLayout* out) {
                      : v1::LAYOUT_ORDER_PAGE_FIRST);
   out->set_piece_bytes(layout.piece_bytes);
   out->set_page_format(layout.page_format);
-}
-
-Stats FromProto(const v1::GetStatsResponse& stats) {
-  const v1::PageStates& pages = stats.pages();
-  std::optional<ReuseStats> reuse;
-  if (stats.has_reuse()) {
-    reuse = {.requested_pages = stats.reuse().requested_pages(),
-             .hit_pages = stats.reuse().hit_pages(),
-             .lru_hit_pages = stats.reuse().lru_hit_pages()};
-  }
-  return {.pages = {.free = pages.free(),
-                    .reserved = pages.reserved(),
-                    .evictable = pages.evictable(),
-                    .protected_pages = pages.protected_(),
-                    .quarantined = pages.quarantined(),
-                    .padding = pages.padding(),
-                    .capacity = pages.capacity()},
-          .counters = FromProto(stats.counters()),
-          .sessions = stats.sessions(),
-          .locks = stats.locks(),
-          .nodes = stats.nodes(),
-          .namespaces = stats.namespaces(),
-          .epoch = stats.epoch(),
-          .eviction_policy = stats.eviction_policy(),
-          .waiting_matches = stats.waiting_matches(),
-          .held_pages = stats.held_pages(),
-          .quota_classes = FromProto(stats.quota_classes()),
-          .version = stats.version(),
-          .reuse = reuse};
 }
 
 Gauges FromGaugePage(const lane::Gauges& gauges) {

@@ -61,6 +61,29 @@ inline size_t AnswerBytesOf(const v1::GetStatsRequest&, uint32_t) {
   return lane::kStatsAnswerBytes;
 }
 
+template <typename BlockKeys>
+size_t BytesOfPlaces(const BlockKeys& keys) {
+  constexpr size_t kLeastKeyBytes = 16;
+  size_t bytes = 0;
+  for (const v1::BlockKeys& each : keys) bytes += each.keys().size();
+  return BytesOfPages(bytes / kLeastKeyBytes);
+}
+inline size_t AnswerBytesOf(const v1::LookupBlocksRequest& request, uint32_t) {
+  return BytesOfPlaces(request.keys());
+}
+inline size_t AnswerBytesOf(const v1::AcquireBlocksRequest& request, uint32_t) {
+  return BytesOfPlaces(request.keys());
+}
+inline size_t AnswerBytesOf(const v1::ReserveBlocksRequest& request, uint32_t) {
+  return BytesOfPlaces(request.keys());
+}
+inline size_t AnswerBytesOf(const v1::ResetKindsRequest& request, uint32_t) {
+  // With the longest namespace, identity and label.
+  constexpr size_t kKindBytes = 1024;
+  return lane::kSmallAnswerBytes +
+         kKindBytes * static_cast<size_t>(request.kinds_size());
+}
+
 // A call on a lane, before it has its room there.
 struct LaneCallShape {
   lane::Method method;

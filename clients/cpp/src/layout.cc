@@ -93,7 +93,7 @@ std::string LayoutDifference(const KvLayout& stated, std::string_view model,
     return shard.device != "host";
   };
   const kv::PoolSize size = {
-      .shard_bytes = pool.capacity_pages * pool.page_bytes,
+      .shard_bytes = pool.is_absent ? 0 : pool.capacity_pages * pool.page_bytes,
       .shards = pool.shards.size(),
       .is_on_gpu = std::ranges::any_of(pool.shards, is_on_gpu)};
   return absl::StrFormat("%s, but the pool has %s; a pool that fits: %s",

@@ -90,7 +90,8 @@ SessionInfo FromProto(const v1::SessionInfo& session) {
           .is_connected = session.is_connected(),
           .is_attached = session.is_attached(),
           .locked_blocks = session.locked_blocks(),
-          .reserved_blocks = session.reserved_blocks()};
+          .reserved_blocks = session.reserved_blocks(),
+          .is_internal = session.is_internal()};
 }
 
 LockInfo FromProto(const v1::LockInfo& lock) {

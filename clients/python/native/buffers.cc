@@ -2,6 +2,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string_view>
+
 namespace pando::python {
 
 namespace nb = nanobind;
@@ -24,6 +26,23 @@ Buffer Buffer::OfUint32s(PyObject* object) {
   if (is_uint32 || view.len == 0) return buffer;
   PyErr_SetString(PyExc_TypeError, "needs a contiguous buffer of uint32");
   throw nb::python_error();
+}
+
+std::optional<Buffer> Buffer::OfIntegers(PyObject* object) {
+  Buffer buffer;
+  Py_buffer& view = buffer.view_;
+  if (PyObject_GetBuffer(object, &view, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) !=
+      0) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  const std::string_view format = view.format == nullptr ? "B" : view.format;
+  const bool are_integers =
+      format.size() == 1 &&
+      std::string_view("iIlLqQ").find(format[0]) != std::string_view::npos &&
+      (view.itemsize == 4 || view.itemsize == 8);
+  if (!are_integers || view.ndim != 1) return std::nullopt;
+  return buffer;
 }
 
 // Calls numpy through Python, so that this builds without it and runs with any

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -19,6 +20,9 @@ class Buffer {
   // Throw nanobind::python_error for any other object.
   static Buffer OfBytes(PyObject* object);
   static Buffer OfUint32s(PyObject* object);
+  // None, with no exception set, for an object that is no contiguous list of
+  // integers of 4 or 8 bytes.
+  static std::optional<Buffer> OfIntegers(PyObject* object);
 
   Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, {})) {}
   Buffer& operator=(Buffer&&) = delete;
@@ -30,8 +34,12 @@ class Buffer {
     return {static_cast<const std::byte*>(view_.buf),
             static_cast<size_t>(view_.len)};
   }
+  // These describe a buffer that OfIntegers made.
+  size_t item_bytes() const { return static_cast<size_t>(view_.itemsize); }
+  bool is_signed() const { return view_.format[0] >= 'a'; }
 
  private:
+  Buffer() = default;
   Buffer(PyObject* object, int flags);
 
   Py_buffer view_ = {};

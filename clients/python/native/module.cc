@@ -1,13 +1,12 @@
 // pando_kv._native: lanes, gauges and the codec of their messages for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -21,34 +20,14 @@
 #include "clients/lane/lane.h"
 #include "clients/python/native/codec.h"
 #include "clients/python/native/copies.h"
+#include "clients/python/native/pending_call.h"
+#include "clients/python/native/request_calls.h"
+#include "clients/python/native/waiting.h"
 
 namespace pando::python {
 namespace {
 
 namespace nb = nanobind;
-using Seconds = std::chrono::duration<double>;
-using Clock = lane::Lane::Clock;
-
-// The time between two looks for signals, so that a call can be interrupted.
-constexpr std::chrono::milliseconds kLongestWait{50};
-
-// While an interpreter ends, Python before 3.14 ends any thread that asks for
-// the GIL by unwinding it, which ends the whole process where a destructor is
-// on the way. So such a thread stays here until the process ends.
-void TakeGil(PyThreadState* thread) {
-  try {
-    PyEval_RestoreThread(thread);
-  } catch (...) {
-    while (true) pause();
-  }
-}
-
-Clock::time_point After(double seconds) {
-  // The longest timeout: far enough, and nothing overflows.
-  constexpr double kYear = 365 * 24 * 3600;
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                            Seconds(std::clamp(seconds, 0.0, kYear)));
-}
 
 Kind KindOf(const std::string& name) {
   static const std::vector<std::pair<std::string, Kind>> kinds = {
@@ -89,70 +68,21 @@ nb::bytes Encode(const Codec& codec, nb::handle values) {
   return nb::cast<nb::bytes>(bytes);
 }
 
+// The values as a numpy array of uint32; None: see Uint32List.
+nb::object AsUint32(nb::handle values) {
+  const std::optional<Uint32List> list = Uint32List::Of(values);
+  if (!list) return nb::none();
+  const NewArray made = NewUint32Array(list->size());
+  nb::object array = nb::steal(made.array);
+  const bool is_written =
+      list->Write(0, reinterpret_cast<std::byte*>(made.data));
+  return is_written ? array : nb::none();
+}
+
 nb::object Decode(const Codec& codec, const nb::bytes& bytes) {
   return nb::steal(codec.Decode(
       {static_cast<const std::byte*>(bytes.data()), bytes.size()}));
 }
-
-// A call that was made on a lane, with what is needed to read its answer.
-class PendingCall {
- public:
-  PendingCall(lane::Call call, std::shared_ptr<Codec> response)
-      : call_(std::move(call)), response_(std::move(response)) {}
-
-  lane::Call& call() { return call_; }
-
-  // Waits `timeout` seconds for an outcome; returns whether there is one.
-  bool IsReady(double timeout) {
-    // As a rule the outcome is there or comes soon, so we look without the
-    // clock and keep the GIL at first.
-    if (call_.Poll()) return true;
-    const Clock::time_point deadline = After(timeout);
-    while (true) {
-      PyThreadState* const thread = PyEval_SaveThread();
-      const lane::Call::Outcome outcome =
-          call_.Await(std::min(deadline, Clock::now() + kLongestWait));
-      TakeGil(thread);
-      if (outcome != lane::Call::Outcome::kTimedOut) return true;
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      if (Clock::now() >= deadline) return false;
-    }
-  }
-
-  // Returns the response; or, of a call that failed, a google.rpc.Status as
-  // bytes; or None when there is no answer or it is too large, so that the call
-  // must be made over gRPC. Raises TimeoutError after `timeout` seconds.
-  nb::object Wait(double timeout) {
-    if (!IsReady(timeout)) {
-      PyErr_SetNone(PyExc_TimeoutError);
-      throw nb::python_error();
-    }
-    if (call_.Poll() != lane::Call::Outcome::kAnswered) return nb::none();
-    try {
-      nb::object answer = ReadAnswer();
-      if (call_.HasIntactAnswer()) return answer;
-    } catch (const nb::python_error&) {
-      if (call_.HasIntactAnswer()) throw;
-    }
-    return nb::none();
-  }
-
-  // Whether there is an outcome.
-  bool IsDone() const { return call_.Poll().has_value(); }
-  // Makes the answer end AwaitAnswers from now on. Returns false if it is there
-  // already.
-  bool WakeLane() { return call_.WakeLane(); }
-
- private:
-  nb::object ReadAnswer() const {
-    const std::span<const std::byte> answer = call_.answer();
-    if (call_.code() == 0) return nb::steal(response_->Decode(answer));
-    return nb::bytes(answer.data(), answer.size());
-  }
-
-  lane::Call call_;
-  const std::shared_ptr<Codec> response_;
-};
 
 class PyLane {
  public:
@@ -174,15 +104,21 @@ class PyLane {
     return std::make_unique<PendingCall>(*std::move(call), std::move(response));
   }
 
-  // Makes one call and returns its answer as PendingCall.wait does.
+  // Makes one call and returns its answer as PendingCall.wait does; or, when
+  // something ended the wait, the call, which says what.
   nb::object Call(uint32_t method, const Codec& request, nb::handle values,
                   size_t answer_bytes, std::shared_ptr<Codec> response,
                   double timeout) {
-    const std::unique_ptr<PendingCall> pending =
+    std::unique_ptr<PendingCall> pending =
         Prepare(method, request, values, answer_bytes, std::move(response));
     if (pending == nullptr) return nb::none();
     pending->call().Submit();
-    return pending->Wait(timeout);
+    try {
+      return pending->Wait(timeout);
+    } catch (nb::python_error& error) {
+      pending->Fail(error);
+      return nb::cast(std::move(pending));
+    }
   }
 
   // Publishes calls in this order, with one doorbell.
@@ -194,19 +130,29 @@ class PyLane {
     lane_->Submit(calls);
   }
 
+  const std::shared_ptr<lane::Lane>& lane() const { return lane_; }
   void Close() { lane_->Close(); }
   bool is_closed() const { return lane_->is_closed(); }
   uint32_t answers() const { return lane_->answers(); }
   void AwaitAnswers(uint32_t seen, double timeout) const {
     PyThreadState* const thread = PyEval_SaveThread();
     lane_->AwaitAnswers(
-        seen, std::chrono::duration_cast<Clock::duration>(Seconds(timeout)));
+        seen,
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(timeout)));
     TakeGil(thread);
   }
 
  private:
   std::shared_ptr<lane::Lane> lane_;
 };
+
+std::unique_ptr<RequestCalls> NewRequestCalls(
+    const PyLane& lane, nb::object sessions, nb::object session,
+    nb::handle results, nb::object begun, Responses responses) {
+  return std::make_unique<RequestCalls>(lane.lane(), std::move(sessions),
+                                        std::move(session), results,
+                                        std::move(begun), std::move(responses));
+}
 
 class PyGauges {
  public:
@@ -287,7 +233,8 @@ NB_MODULE(_native, m) {
       .def("wait", &PendingCall::Wait, nb::arg("timeout"))
       .def("ready", &PendingCall::IsReady, nb::arg("timeout"))
       .def("done", &PendingCall::IsDone)
-      .def("wake_lane", &PendingCall::WakeLane);
+      .def("wake_lane", &PendingCall::WakeLane)
+      .def("take_error", &PendingCall::TakeError);
   nb::class_<PyLane>(m, "Lane")
       .def(nb::init<int, int>(), nb::arg("memory"), nb::arg("doorbell"))
       .def("call", &PyLane::Call, nb::arg("method"), nb::arg("request"),
@@ -301,9 +248,24 @@ NB_MODULE(_native, m) {
       .def_prop_ro("answers", &PyLane::answers)
       .def("await_answers", &PyLane::AwaitAnswers, nb::arg("seen"),
            nb::arg("timeout"));
+  // Their arguments may be None, and are given by their places.
+  const auto any = nb::arg().none();
+  nb::class_<RequestCalls>(m, "RequestCalls")
+      .def(nb::new_(&NewRequestCalls), nb::arg("lane"), nb::arg("sessions"),
+           nb::arg("session"), nb::arg("results"), nb::arg("begun"),
+           nb::arg("responses"))
+      .def("match_prefix", &RequestCalls::MatchPrefix, nb::arg(), nb::arg(),
+           any, any, any, any, any, any, any, any, any)
+      .def("insert", &RequestCalls::Insert, nb::arg(), any, any, any, any, any,
+           any, any, any, any, any, any, any, any, any, any)
+      .def("allocate_pages", &RequestCalls::AllocatePages, nb::arg(), any, any,
+           any)
+      .def("free_pages", &RequestCalls::FreePages, nb::arg(), any, any)
+      .def("unlock", &RequestCalls::Unlock);
   nb::class_<PyGauges>(m, "Gauges")
       .def(nb::init<int>(), nb::arg("memory"))
       .def("read", &PyGauges::Read);
+  m.def("as_uint32", &AsUint32, nb::arg("values").none());
   m.def("copy", &CopyOnHostInPython, nb::arg("targets"), nb::arg("sources"),
         nb::arg("sizes"));
   nb::class_<CudaCopier>(m, "CudaCopier")

@@ -39,6 +39,16 @@ function gainOf(reuse) {
   return `: ${gain < 0 ? "−" : "+"}${Math.abs(gain).toFixed(1)} points over LRU`;
 }
 
+function poolOf({ layout, is_open, page_tokens }) {
+  if (is_open) return "open pool, waits for the first engine";
+  if (!layout) return "no pool";
+  const inside = layout.heads
+    ? `${plural(layout.heads, "head")} of ${layout.head_size} ${layout.dtype}`
+    : "opaque pages";
+  return `${plural(layout.layers, "layer")} of ${inside}, ` +
+    `${plural(page_tokens, "token")} a page`;
+}
+
 const cachedPages = ({ pages }) => pages.evictable + pages.protected;
 
 const tiles = FIGURES.map(([name]) => {
@@ -55,8 +65,7 @@ export function showFigures(stats, overall) {
   });
   byId("server").textContent = [
     stats.model,
-    stats.is_open ? "open pool, waits for the first engine"
-                  : `${count(stats.page_tokens)} tokens a page`,
+    poolOf(stats),
     `evicts ${stats.policy}${gainOf(stats.reuse)}`,
   ].filter(Boolean).join(" · ");
 }

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 from pando_kv import Client, DType, KvLayout, LayoutMismatchError, PandoError
-from pandod_process import PAGE_TOKENS, POOL_PAGES, serving
+from pandod_process import OPEN, PAGE_TOKENS, POOL_PAGES, serving
 
 
 def test_the_pool_describes_the_layout_that_the_client_computes(client):
@@ -72,6 +72,26 @@ def test_a_worker_of_another_layout_is_refused_and_told_what_differs(
     layout = KvLayout.make(**fields | other)
     with pytest.raises(LayoutMismatchError, match=says):
         client.attach_pool(expected_layout=layout)
+
+
+def test_a_worker_is_told_of_no_size_where_there_are_blocks_and_no_pool(tmp_path):
+    layout = KvLayout.make(
+        capacity_pages=2,
+        layers=36,
+        heads=8,
+        head_size=128,
+        dtype="bfloat16",
+        page_tokens=16,
+    )
+    with (
+        serving(tmp_path, **OPEN, memory="16MiB") as pandod,
+        Client(pandod.address) as client,
+    ):
+        assert client.pool.is_absent
+        with pytest.raises(
+            LayoutMismatchError, match="pandod --pool-bytes SIZE --layers 36"
+        ):
+            client.attach_pool(expected_layout=layout)
 
 
 def test_a_worker_that_does_not_fit_is_told_all_that_differs_and_the_pandod_that_would(

@@ -8,6 +8,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError
 from pando_kv import _codec, _methods
 from pando_kv._codec import MessageCodec, fields_of, is_list, kind_of
+from pando_kv._native_module import WHY_NOT_NATIVE, native
 from pando_kv._proto.pando.v1 import (
     blocks_pb2,
     pool_pb2,
@@ -40,13 +41,11 @@ MESSAGES = [
     ),
 ]
 CODECS = [MessageCodec]
-if _codec.native is not None:
+if native is not None:
     CODECS.append(_codec._native_codec)
 
 by_codec = pytest.mark.parametrize("make", CODECS, ids=lambda make: make.__name__)
-needs_native = pytest.mark.skipif(
-    _codec.native is None, reason=f"{_codec.WHY_NOT_NATIVE}"
-)
+needs_native = pytest.mark.skipif(native is None, reason=WHY_NOT_NATIVE)
 
 
 def random_value(field: FieldDescriptor, chance: random.Random) -> object:

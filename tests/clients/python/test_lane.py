@@ -185,6 +185,18 @@ def test_a_number_that_does_not_fit_is_refused_before_it_is_sent(caller):
         caller.match_prefix(prompt(1), namespace=Namespace(5))
 
 
+@pytest.mark.parametrize("lane", [True, False], ids=["lane", "grpc"])
+def test_a_number_that_no_machine_has_room_for_is_refused_by_name(pandod, lane):
+    with Client(pandod.address, lane=lane) as client:
+        with pytest.raises(ValueError, match=f"pages is {2**64}; must be from 0 to"):
+            client.allocate_pages(2**64)
+        with pytest.raises(ValueError, match=f"reserve_tokens is {2**70}; must be"):
+            client.match_prefix(prompt(1), lock=True, reserve_tokens=2**70)
+        with pytest.raises(ValueError, match="pending_wait is nan; must be a number"):
+            client.match_prefix(prompt(1), pending_wait=float("nan"))
+        assert client.check_invariants() == []
+
+
 def test_the_rates_of_calls_hold_on_a_lane(tmp_path):
     with (
         serving(tmp_path, max_calls_per_second=5) as pandod,

@@ -1,16 +1,12 @@
 """A client with `away_after`, and a pandod that is stopped or killed. Once it is away
 the timeout is made so long that a call which waits does not end."""
 
-import contextlib
-import os
-import signal
-from pathlib import Path
-
 import pytest
 from eventually import eventually
 from pando_kv import AwayError, Client, DeadlineError, PandoError, UnavailableError
 from pandod_process import PAGE_TOKENS
 from prompts import admit_and_publish, prompt
+from stopped import stopped
 
 LONG = 1000.0
 
@@ -22,22 +18,6 @@ def worker(request, pandod):
     ) as client:
         assert client.transport == ("lane" if request.param else "grpc")
         yield client
-
-
-@contextlib.contextmanager
-def stopped(pandod):
-    os.kill(pandod.pid, signal.SIGSTOP)
-    try:
-        eventually(lambda: states(pandod.pid) == {"T"})
-        yield
-    finally:
-        os.kill(pandod.pid, signal.SIGCONT)
-
-
-def states(pid):
-    """The states of its threads, which go on for a moment after the signal."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/stat")
-    return {task.read_text().rpartition(")")[2].split()[0] for task in tasks}
 
 
 def find_away(worker):

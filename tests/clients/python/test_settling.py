@@ -10,6 +10,7 @@ from pando_kv import Client, DeadlineError, LockInDoubtError
 from pando_kv.aio import AsyncClient
 from pandod_process import PAGE_TOKENS
 from prompts import prompt
+from stopped import stopped
 
 
 @pytest.fixture
@@ -84,6 +85,36 @@ def test_what_can_be_published_no_more_is_freed(client, cutter, worker):
         worker.insert(prompt(2), match.reserved_page_ids, lock=match.lock, relock=True)
     match.lock.release()
     eventually(lambda: held(client) == (0, 0))
+
+
+def test_what_came_while_pandod_stood_still_is_given_back_after_many_other_calls(
+    pandod, client, caller
+):
+    """pandod no longer knows a repeat after so many: the first answer is taken."""
+    with impatient(caller):
+        with stopped(pandod):
+            # So long that a repeat of the first one would have no answer, either.
+            for _ in range(5):
+                with pytest.raises(DeadlineError):
+                    caller.allocate_pages(3)
+        for _ in range(150):
+            caller.lock([]).release()
+    eventually(lambda: held(client) == (0, 0))
+
+
+def test_asyncio_gives_back_what_came_while_pandod_stood_still(pandod, client):
+    async def run():
+        async with AsyncClient(pandod.address) as worker:
+            with impatient(worker):
+                with stopped(pandod):
+                    for _ in range(5):
+                        with pytest.raises(DeadlineError):
+                            await worker.allocate_pages(3)
+                for _ in range(150):
+                    await (await worker.lock([])).release()
+            await asyncio.to_thread(eventually, lambda: held(client) == (0, 0))
+
+    asyncio.run(run())
 
 
 def test_asyncio_does_the_same(client, cutter):

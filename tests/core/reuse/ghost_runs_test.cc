@@ -1,6 +1,8 @@
 #include "core/reuse/ghost_runs.h"
 
+#include <numeric>
 #include <random>
+#include <vector>
 
 #include "core/reuse/prefix_hash.h"
 #include "gmock/gmock.h"
@@ -12,37 +14,64 @@ namespace {
 using ::testing::Eq;
 using ::testing::Optional;
 
-// Adds a ghost, and removes what is in its way as the learner does.
-uint32_t Add(GhostRuns& ghosts, uint64_t hash, uint32_t pages) {
-  while (const auto slot = ghosts.InTheWay(1, pages)) ghosts.Remove(*slot);
-  return ghosts.Add(hash, Run{.prefix_hash = ~hash}, pages);
+// The prints of a run that begins with this one.
+std::vector<PagePrint> From(PagePrint first, uint32_t pages) {
+  std::vector<PagePrint> prints(pages);
+  std::iota(prints.begin(), prints.end(), first);
+  return prints;
 }
 
-TEST(GhostRunsTest, FindsAGhostByTheHashOfItsFirstPage) {
+// Adds a ghost, and removes what is in its way as the learner does.
+uint32_t Add(GhostRuns& ghosts, PagePrint first, uint32_t pages) {
+  while (const auto slot = ghosts.InTheWay(pages)) ghosts.Remove(*slot);
+  return ghosts.Add(From(first, pages), Run{.at = first});
+}
+
+TEST(GhostRunsTest, FindsAGhostByThePrintOfItsFirstPage) {
   GhostRuns ghosts(100);
   const uint32_t slot = Add(ghosts, 7, 3);
   EXPECT_THAT(ghosts.Find(7), Optional(slot));
   EXPECT_EQ(ghosts.pages(slot), 3u);
-  EXPECT_EQ(ghosts.run(slot).prefix_hash, ~uint64_t{7});
+  EXPECT_EQ(ghosts.run(slot).at, 7u);
   EXPECT_THAT(ghosts.Find(8), Eq(std::nullopt));
   ghosts.Remove(slot);
   EXPECT_THAT(ghosts.Find(7), Eq(std::nullopt));
-  EXPECT_EQ(ghosts.page_count(), 0u);
+  EXPECT_EQ(ghosts.count(), 0u);
+}
+
+TEST(GhostRunsTest, KnowsHowManyOfItsPagesComeBack) {
+  GhostRuns ghosts(100);
+  const uint32_t slot = Add(ghosts, 7, 4);
+  EXPECT_EQ(ghosts.CommonPages(slot, From(7, 2)), 2u);
+  EXPECT_EQ(ghosts.CommonPages(slot, From(7, 9)), 4u);
+  EXPECT_EQ(ghosts.CommonPages(slot, std::vector<PagePrint>{7, 8, 10, 10}), 2u);
+}
+
+TEST(GhostRunsTest, WhatIsLeftOfAGhostIsFoundByItsFirstPage) {
+  GhostRuns ghosts(100);
+  const uint32_t slot = Add(ghosts, 7, 4);
+  ghosts.CutFront(slot, 3);
+  EXPECT_THAT(ghosts.Find(7), Eq(std::nullopt));
+  EXPECT_THAT(ghosts.Find(10), Optional(slot));
+  EXPECT_EQ(ghosts.pages(slot), 1u);
 }
 
 TEST(GhostRunsTest, ForgetsTheOldestBeyondSixteenTimesTheCache) {
   GhostRuns ghosts(10);
-  for (uint64_t hash = 1; hash <= 40; ++hash) Add(ghosts, hash, 8);
-  EXPECT_EQ(ghosts.page_count(), 160u);
-  EXPECT_THAT(ghosts.Find(20), Eq(std::nullopt));
-  EXPECT_TRUE(ghosts.Find(21).has_value());
+  for (PagePrint first = 100; first <= 4000; first += 100) {
+    const uint32_t slot = Add(ghosts, first, 8);
+    EXPECT_EQ(ghosts.CommonPages(slot, From(first, 8)), 8u);
+  }
+  EXPECT_EQ(ghosts.count(), 20u);
+  EXPECT_THAT(ghosts.Find(2000), Eq(std::nullopt));
+  EXPECT_TRUE(ghosts.Find(2100).has_value());
 }
 
 TEST(GhostRunsTest, NumberIsBoundedTooAndSlotsAreUsedAgain) {
   GhostRuns ghosts(1'000'000);
   std::mt19937_64 random(1);
-  for (uint64_t hash = 1; hash <= 3 * GhostRuns::kMaxGhosts; ++hash) {
-    const uint32_t slot = Add(ghosts, hash, 1);
+  for (PagePrint first = 1; first <= 3 * GhostRuns::kMaxGhosts; ++first) {
+    const uint32_t slot = Add(ghosts, first, 1);
     EXPECT_LT(slot, GhostRuns::kMaxGhosts);
     if (random() % 3 == 0) ghosts.Remove(slot);
   }
@@ -50,13 +79,11 @@ TEST(GhostRunsTest, NumberIsBoundedTooAndSlotsAreUsedAgain) {
   EXPECT_GT(ghosts.count(), GhostRuns::kMaxGhosts / 2);
 }
 
-TEST(PrefixHashTest, APageIsTakenBack) {
-  std::mt19937_64 random(1);
-  for (int i = 0; i < 1000; ++i) {
-    const uint64_t prefix = random();
-    const uint64_t page = random();
-    EXPECT_EQ(RemovePageHash(AppendPageHash(prefix, page), page), prefix);
-  }
+TEST(PrefixHashTest, APrintIsThatOfItsPageAndOfAllBefore) {
+  EXPECT_EQ(NextPrint(1, 2), NextPrint(1, 2));
+  EXPECT_NE(NextPrint(1, 2), NextPrint(1, 3));
+  EXPECT_NE(NextPrint(1, 2), NextPrint(2, 2));
+  EXPECT_NE(NextPrint(NextPrint(1, 2), 3), NextPrint(NextPrint(1, 3), 2));
 }
 
 TEST(PrefixHashTest, AnyTokenAndItsPlaceMatter) {

@@ -77,7 +77,39 @@ class Maker {
       if (open.size() < 60 || Below(4) == 0) open.push_back({Below(5)});
       MadePrompt& prompt = open[open.size() - 1 - Below(60) % open.size()];
       prompt.push_back(Fresh());
-      if (prompt.size() > 12) prompt.resize(1);
+      if (prompt.size() > 12) prompt = {prompt.front()};
+      return prompt;
+    });
+  }
+  // The same, but for one turn of five a part of what came before is taken
+  // back.
+  std::vector<MadePrompt> Edits() {
+    std::vector<MadePrompt> open(40);
+    return Make([=, this](uint32_t) mutable {
+      MadePrompt& prompt = open[Below(40)];
+      if (prompt.empty() || prompt.size() > 16) prompt = {Below(3)};
+      if (Below(5) == 0) {
+        prompt.resize(1 + Below(static_cast<uint32_t>(prompt.size())));
+      }
+      for (uint32_t turn = 1 + Below(3); turn > 0; --turn) {
+        prompt.push_back(Fresh());
+      }
+      return prompt;
+    });
+  }
+  // Questions about documents, then agents, and again.
+  std::vector<MadePrompt> DocumentsAndAgents() {
+    std::vector<MadePrompt> agents(30);
+    return Make([=, this](uint32_t i) mutable {
+      if (i / 750 % 2 == 0) {
+        const uint32_t document = Below(1 + Below(90));
+        MadePrompt prompt(2 + document % 6, 2'000'000 + document);
+        prompt.push_back(Fresh());
+        return prompt;
+      }
+      MadePrompt& prompt = agents[Below(30)];
+      if (prompt.empty() || Below(12) == 0) prompt = {1, 2};
+      prompt.push_back(Fresh());
       return prompt;
     });
   }
@@ -107,7 +139,9 @@ std::vector<MadeTrace> MadeTraces(uint64_t seed) {
           {"flood", maker.Flood()},
           {"alternation", maker.Alternation(300)},
           {"slow alternation", maker.Alternation(1500)},
-          {"conversations", maker.Conversations()}};
+          {"conversations", maker.Conversations()},
+          {"edits", maker.Edits()},
+          {"documents and agents", maker.DocumentsAndAgents()}};
 }
 
 MadeCache::MadeCache(EvictionPolicyKind policy, ReuseOptions reuse)

@@ -1,8 +1,8 @@
 // What the policy reuse does on made traces: it finds what LRU does not, and is
 // never below LRU by more than the bound of docs/design.md.
 
-#include <algorithm>
 #include <map>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,18 +16,6 @@ using ::testing::IsEmpty;
 
 using Kind = EvictionPolicyKind;
 
-// A debt of less than the capacity may be lost when the loss begins, beside
-// what may always be; and what one eviction takes, which is a prompt at most.
-double MostLost(const MadeTrace& trace, const MadeCache& cache) {
-  size_t longest = 0;
-  for (const MadePrompt& prompt : trace.prompts) {
-    longest = std::max(longest, prompt.size());
-  }
-  return 0.003 * static_cast<double>(cache.requested_pages()) +
-         0.925 * MadeCache::kPages +
-         static_cast<double>(longest) * MadeCache::kBlockPages;
-}
-
 TEST(ReuseTracesTest, IsNeverBelowLruByMoreThanTheBound) {
   const uint64_t first_seed = FromEnvironment("PANDO_TEST_SEED", 1);
   for (uint64_t seed = first_seed; seed < first_seed + 3; ++seed) {
@@ -40,7 +28,8 @@ TEST(ReuseTracesTest, IsNeverBelowLruByMoreThanTheBound) {
       reuse.Serve(trace.prompts);
       EXPECT_THAT(reuse.cache().CheckInvariants(), IsEmpty());
       EXPECT_GE(static_cast<double>(reuse.hit_pages()),
-                static_cast<double>(lru.hit_pages()) - MostLost(trace, reuse));
+                static_cast<double>(lru.hit_pages()) -
+                    0.0015 * static_cast<double>(lru.requested_pages()));
       EXPECT_EQ(reuse.reuse().lru_hit_pages, lru.hit_pages());
     }
   }
@@ -58,10 +47,8 @@ TEST(ReuseTracesTest, FindsWhatLruDoesNot) {
                         static_cast<double>(lru.requested_pages());
     RecordProperty(trace.name, std::to_string(gains[trace.name]));
   }
-  EXPECT_GT(gains["short loop"], 0.5);
-  EXPECT_GT(gains["loop"], 0.3);
-  EXPECT_GT(gains["flood"], 0.02);
-  EXPECT_GT(gains["phase change"], 0.02);
+  EXPECT_GT(gains["flood"], 0.05);
+  EXPECT_GT(gains["phase change"], 0.1);
 }
 
 // Nothing is reserved that is not cached, so LRU is its own shadow.
@@ -82,15 +69,15 @@ TEST(ReuseTracesTest, TheShadowOfLruIsLru) {
 
 // Whoever learnt before the switch gains from the first request on.
 TEST(ReuseTracesTest, ASwitchBeginsWithWhatWasLearnt) {
-  std::vector<MadePrompt> loop;
+  std::vector<MadePrompt> flood;
   for (const MadeTrace& trace : MadeTraces(1)) {
-    if (trace.name == "loop") loop = trace.prompts;
+    if (trace.name == "flood") flood = trace.prompts;
   }
-  const std::span all(loop);
+  const std::span all(flood);
   MadeCache learning(Kind::kLru, {.learns_always = true});
   MadeCache other(Kind::kLru);
   for (const bool after : {false, true}) {
-    for (const MadePrompt& prompt : after ? all.last(600) : all.first(1200)) {
+    for (const MadePrompt& prompt : after ? all.last(600) : all.first(5400)) {
       learning.Serve(prompt);
       other.Serve(prompt);
     }

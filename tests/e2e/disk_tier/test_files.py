@@ -21,6 +21,37 @@ def test_a_new_process_finds_what_is_on_disk(start_pandod, tmp_path, end):
     np.testing.assert_array_equal(loaded, computed)
 
 
+def test_another_configuration_of_the_model_finds_nothing_on_disk(
+    start_pandod, tmp_path
+):
+    """The name of the model is the same, and its KV is not."""
+    tiered = Tiered(start_pandod, tmp_path / "tier")
+    tiered.cache(PROMPT, seed=1, model_digest="rope_theta 10000")
+    tiered.pandod.kill()
+    tiered.pandod.start()
+    assert tiered.read(model_digest="rope_theta 500000")[0] == 0
+    eventually(lambda: tiered.figure("pages") == 0)
+    computed = tiered.cache(PROMPT, seed=2, model_digest="rope_theta 500000")
+    tiered.pandod.kill()
+    tiered.pandod.start()
+    matched, loaded = tiered.read(model_digest="rope_theta 500000")
+    assert matched == PROMPT.size
+    np.testing.assert_array_equal(loaded, computed)
+
+
+def test_what_no_worker_stated_the_configuration_of_is_not_found_by_one_that_does(
+    start_pandod, tmp_path
+):
+    tiered = Tiered(start_pandod, tmp_path / "tier")
+    tiered.cache(PROMPT, seed=1)
+    tiered.pandod.kill()
+    tiered.pandod.start()
+    assert tiered.read()[0] == PROMPT.size
+    tiered.pandod.kill()
+    tiered.pandod.start()
+    assert tiered.read(model_digest="rope_theta 10000")[0] == 0
+
+
 def test_what_a_ring_stored_plain_calls_load_where_a_sandbox_wants_them(
     start_pandod, tmp_path
 ):

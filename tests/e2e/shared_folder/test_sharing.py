@@ -25,6 +25,17 @@ def test_what_one_computed_another_one_loads(machines, one_order, other_order):
         assert observer.violations() == []
 
 
+def test_configurations_of_a_model_share_nothing_with_each_other(machines):
+    one, twin, same = machines.start(), machines.start(), machines.start()
+    computed = one.cache(PROMPT, seed=1, model_digest="rope_theta 10000")
+    assert twin.read(model_digest="rope_theta 500000")[0] == 0
+    others = twin.cache(PROMPT, seed=2, model_digest="rope_theta 500000")
+    assert not np.array_equal(others, computed)
+    matched, loaded = same.read(model_digest="rope_theta 10000")
+    assert matched == PROMPT.size
+    np.testing.assert_array_equal(loaded, computed)
+
+
 def test_a_prompt_of_many_chunks_comes_bit_by_bit(machines):
     prompt = np.arange(70 * PAGE_TOKENS, dtype=np.uint32)
     one = machines.start(pool_pages=1024)

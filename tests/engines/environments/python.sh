@@ -22,4 +22,6 @@ ln -sfn "$repository"/clients/python/src/pando_kv/* \
   "${installed[0]}"/pando_kv/_native*.so "$packages/pando_kv"
 ln -sfn "${installed[0]}"/pando_kv-*.dist-info "$packages/pando_kv.dist-info"
 ln -sfn "${installed[0]}/nanobind_backend" "$packages/nanobind_backend"
+# Each engine's process would compile what it imports otherwise, for a quarter of a minute.
+unset PYTHONDONTWRITEBYTECODE
 PYTHONPATH=$packages:$repository/tests:$repository/tests/support exec "$python" "$@"

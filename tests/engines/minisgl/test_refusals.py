@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from engines.engine_process import EngineDied, closing_all
-from engines.minisgl.conftest import serve_pool
+from engines.minisgl.conftest import HEAD_SIZE, serve_pool
+from engines.models import make_model
 
 MAKE_POOL = Path(__file__).with_name("make_pool.py")
 
@@ -30,6 +31,20 @@ def test_what_does_not_go_together_is_refused(sources, ranks, dtype, model, said
         text=True,
     )
     assert said in done.stdout, done.stderr
+
+
+def test_a_model_that_differs_in_its_rope_alone_is_refused(start_engine, tmp_path):
+    server = serve_pool(tmp_path, 512)
+    (tmp_path / "twin").mkdir()
+    twin = make_model(tmp_path / "twin", head_size=HEAD_SIZE, rope_theta=500_000.0)
+    engine = start_engine("first", server, tmp_path)
+    with closing_all([engine]):
+        engine.ready()
+        refused = start_engine("twin", server, tmp_path, model_path=str(twin))
+        with closing_all([refused]), pytest.raises(EngineDied):
+            refused.ready()
+    assert "but the pool has KV of" in refused.log()
+    server.close()
 
 
 def test_other_sources_are_refused(sources, start_engine, tmp_path):

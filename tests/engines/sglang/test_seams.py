@@ -86,7 +86,7 @@ def context():
         ("enable_flexkv", True, "--enable-flexkv"),
         ("schedule_policy", "dfs-weight", "dfs-weight"),
         ("enable_memory_saver", True, "--enable-memory-saver"),
-        ("is_hybrid_swa", True, "sliding windows"),
+        ("is_hybrid_swa", True, "sliding windows; blocks do: PandoLinker"),
         ("is_hybrid_ssm", True, "state-space"),
         ("is_dsa", True, "sparse attention"),
         ("enable_hierarchical_cache", True, "--enable-hierarchical-cache"),

@@ -1,7 +1,5 @@
 """SGLang with Pando is started, or says why it cannot be."""
 
-from types import SimpleNamespace
-
 import pytest
 from engines.engine_process import EngineDied, closing_all
 from engines.models import LAYERS, LAYOUT
@@ -38,7 +36,7 @@ def of_another_rope(tmp_path):
     folder.mkdir()
     server = Pandod(folder, pool_pages=512, model="tiny", **LAYOUT)
     server.start()
-    twin = SimpleNamespace(to_dict=lambda: {"rope_theta": 500_000.0})
+    twin = {"rope_theta": 500_000.0}
     with Client(server.address, name="twin") as worker:
         worker.attach_pool(model="tiny", model_digest=model_digest(twin)).close()
         yield server

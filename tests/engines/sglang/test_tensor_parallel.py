@@ -71,6 +71,18 @@ def test_the_pool_has_the_layout_of_the_ranks(engine, sharded):
     assert pool.model == "tiny"
 
 
+def test_each_rank_maps_its_own_shard_alone(engine):
+    first, second = (shards_mapped_by(pid) for pid in schedulers(engine))
+    assert len(first) == len(second) == 1
+    assert first != second
+
+
+def shards_mapped_by(pid: int) -> set[str]:
+    """The inodes of their memory."""
+    maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return {line.split()[4] for line in maps if "/memfd:pando-kv" in line}
+
+
 def test_two_ranks_say_what_one_says_and_find_it_again(engine, reference, sharded):
     prompts = [prompt(600, seed=6000), prompt(90, seed=6001)]
     expected = reference.ask(prompts=prompts, new=20)["outputs"]

@@ -113,17 +113,21 @@ def epoch_of(client):
 
 
 class Launches(TorchDispatchMode):
-    """Counts what is gathered and scattered; a GPU launches a kernel for each."""
+    """Counts what is gathered and scattered, in which element types; a GPU launches a
+    kernel for each."""
 
     def __init__(self):
         super().__init__()
         self.count = 0
+        self.types: set[torch.dtype] = set()
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.count += func.overloadpacket in (
+        if func.overloadpacket in (
             torch.ops.aten.index_select,
             torch.ops.aten.index_copy_,
-        )
+        ):
+            self.count += 1
+            self.types.add(args[0].dtype)
         return func(*args, **kwargs or {})
 
 
@@ -140,6 +144,8 @@ def test_copies_are_four_launches_a_step_whatever_the_requests(client):
         worker.load(plan)
         worker.save(plan)
     assert launches.count == 4
+    # The widest pieces: a kernel moves one at a time.
+    assert launches.types == {torch.int64}
     assert worker.report().failed == set()
 
 

@@ -21,7 +21,13 @@ GROUP = object()
 @pytest.mark.parametrize(
     ("part", "field", "value", "said", "is_zero_copy_alone"),
     [
-        ("memory", "kv_cache_groups", [GROUP, GROUP], "2 groups of KV caches", False),
+        (
+            "memory",
+            "kv_cache_groups",
+            [GROUP, GROUP],
+            "2 groups of .*; blocks do: Pando",
+            False,
+        ),
         ("parallel", "pipeline_parallel_size", 2, "--pipeline-parallel-size", False),
         (
             "parallel",
@@ -38,7 +44,13 @@ GROUP = object()
             False,
         ),
         ("scheduling", "async_scheduling", True, "--async-scheduling", True),
-        ("config", "speculative_config", object(), "speculative decoding", True),
+        (
+            "config",
+            "speculative_config",
+            object(),
+            "speculative decoding .*; blocks do",
+            True,
+        ),
         ("model", "enable_sleep_mode", True, "--enable-sleep-mode", True),
     ],
 )

@@ -85,7 +85,8 @@ class PictureTest : public testing::Test {
  protected:
   void Grow(int prompts) { cache_.PublishAtRandom(prompts, random_); }
 
-  const uint64_t seed_ = FromEnvironment("PANDO_SEED", std::random_device()());
+  const uint64_t seed_ =
+      FromEnvironment("PANDO_TEST_SEED", std::random_device()());
   std::mt19937 random_{static_cast<unsigned>(seed_)};
   GrownCache cache_{2'000};
 };

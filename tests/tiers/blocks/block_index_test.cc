@@ -22,7 +22,8 @@ class ReferenceIndex {
     bool is_stored;
   };
 
-  explicit ReferenceIndex(uint64_t max_bytes) : max_bytes_(max_bytes) {}
+  ReferenceIndex(uint64_t max_bytes, size_t max_blocks)
+      : max_bytes_(max_bytes), max_blocks_(max_blocks) {}
 
   bool Has(const BlockName& name) const {
     const auto it = Find(name);
@@ -31,7 +32,7 @@ class ReferenceIndex {
   bool BeginStore(const BlockName& name, uint64_t bytes,
                   std::vector<BlockName>& evicted) {
     if (bytes > max_bytes_ || Find(name) != blocks_.end()) return false;
-    while (used_bytes() + bytes > max_bytes_) {
+    while (used_bytes() + bytes > max_bytes_ || blocks_.size() == max_blocks_) {
       const auto oldest = std::ranges::find_if(blocks_, &Block::is_stored);
       if (oldest == blocks_.end()) return false;
       evicted.push_back(oldest->name);
@@ -58,10 +59,15 @@ class ReferenceIndex {
     if (Has(name)) blocks_.erase(Find(name));
   }
   void ForgetKind(uint64_t kind) {
+    for (const Block& block : blocks_) {
+      if (block.name.kind == kind) erased_bytes_ += block.bytes;
+    }
     blocks_.remove_if([&](const Block& b) { return b.name.kind == kind; });
   }
+  void Freed(uint64_t bytes) { erased_bytes_ -= bytes; }
+  uint64_t erased_bytes() const { return erased_bytes_; }
   uint64_t used_bytes() const {
-    uint64_t bytes = 0;
+    uint64_t bytes = erased_bytes_;
     for (const Block& block : blocks_) bytes += block.bytes;
     return bytes;
   }
@@ -79,8 +85,26 @@ class ReferenceIndex {
   }
 
   const uint64_t max_bytes_;
+  const size_t max_blocks_;
+  uint64_t erased_bytes_ = 0;
   std::list<Block> blocks_;
 };
+
+// Makes room as KeptBlocks does.
+bool BeginStore(BlockIndex& index, const BlockName& name, uint64_t bytes,
+                std::vector<BlockName>& evicted) {
+  if (index.Knows(name) || bytes > index.max_bytes()) return false;
+  while (!index.HasRoom(bytes)) {
+    if (!index.EvictOldest(evicted)) return false;
+  }
+  index.BeginStore(name, bytes);
+  return true;
+}
+
+bool Store(BlockIndex& index, const BlockName& name, uint64_t bytes) {
+  std::vector<BlockName> evicted;
+  return BeginStore(index, name, bytes, evicted) && index.EndStore(name, true);
+}
 
 TEST(BlockIndexTest, AgreesWithAListInRandomPrograms) {
   constexpr uint64_t kMaxBytes = 40;
@@ -88,8 +112,9 @@ TEST(BlockIndexTest, AgreesWithAListInRandomPrograms) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   std::mt19937 random(seed);
   const auto below = [&](uint32_t n) { return random() % n; };
-  BlockIndex index(kMaxBytes);
-  ReferenceIndex reference(kMaxBytes);
+  constexpr uint64_t kMaxBlocks = 9;
+  BlockIndex index(kMaxBytes, kMaxBlocks);
+  ReferenceIndex reference(kMaxBytes, kMaxBlocks);
   std::vector<BlockName> writing;
   for (int step = 0; step < 3'000; ++step) {
     const BlockName name = NameOf(below(3), below(12));
@@ -102,7 +127,7 @@ TEST(BlockIndexTest, AgreesWithAListInRandomPrograms) {
             name.kind == 2 && below(20) == 0 ? 41 : 1 + name.kind * 4;
         std::vector<BlockName> evicted;
         std::vector<BlockName> expected;
-        const bool has_begun = index.BeginStore(name, bytes, evicted);
+        const bool has_begun = BeginStore(index, name, bytes, evicted);
         ASSERT_EQ(has_begun, reference.BeginStore(name, bytes, expected));
         ASSERT_EQ(evicted, expected);
         if (has_begun) writing.push_back(name);
@@ -126,17 +151,24 @@ TEST(BlockIndexTest, AgreesWithAListInRandomPrograms) {
         index.Forget(name);
         reference.Forget(name);
         break;
-      case 7:
+      case 7: {
+        const uint64_t freed = below(2) * reference.erased_bytes();
+        index.Freed(freed);
+        reference.Freed(freed);
         if (below(10) > 0) break;
-        index.ForgetKind(name.kind);
+        const uint64_t before = reference.erased_bytes();
         reference.ForgetKind(name.kind);
+        ASSERT_EQ(index.ForgetKind(name.kind),
+                  reference.erased_bytes() - before);
         // Its writes end before others of it begin.
         std::erase_if(writing, [&](const BlockName& w) {
           if (w.kind != name.kind) return false;
           EXPECT_FALSE(index.EndStore(w, true));
           return true;
         });
+        EXPECT_FALSE(index.SweepSome());
         break;
+      }
     }
     ASSERT_EQ(index.used_bytes(), reference.used_bytes());
     ASSERT_LE(index.used_bytes(), kMaxBytes);
@@ -150,12 +182,34 @@ TEST(BlockIndexTest, AgreesWithAListInRandomPrograms) {
   }
 }
 
-TEST(BlockIndexTest, RestoresAsMuchAsThereIsRoomFor) {
-  BlockIndex index(10);
-  EXPECT_TRUE(index.Restore(NameOf(1, 1), 6));
-  EXPECT_FALSE(index.Restore(NameOf(1, 2), 6));
-  EXPECT_FALSE(index.Restore(NameOf(1, 1), 1));
-  EXPECT_EQ(index.used_bytes(), 6u);
+TEST(BlockIndexTest, AForgottenKindGivesItsSlotsBackInSweepsOfSome) {
+  constexpr uint64_t kBlocks = 3 * BlockIndex::kSlotsOfSweep;
+  BlockIndex index(kBlocks, kBlocks);
+  for (uint64_t i = 0; i < kBlocks; ++i) {
+    ASSERT_TRUE(Store(index, NameOf(i % 2, i), 1));
+  }
+  const uint64_t memory = index.bytes();
+  EXPECT_EQ(index.ForgetKind(0), kBlocks / 2);
+  index.Freed(kBlocks / 2);
+  EXPECT_FALSE(index.HasRoom(1));
+  EXPECT_TRUE(index.SweepSome());
+  EXPECT_TRUE(index.HasRoom(1));
+  EXPECT_TRUE(index.SweepSome());
+  EXPECT_FALSE(index.SweepSome());
+  for (uint64_t i = 0; i < kBlocks; i += 2) {
+    ASSERT_TRUE(Store(index, NameOf(2, i), 1));
+  }
+  EXPECT_EQ(index.count(), kBlocks);
+  EXPECT_LE(index.bytes(), memory + (memory / 2));
+}
+
+TEST(BlockIndexTest, ABlockTakesAsMuchMemoryAsIsSaid) {
+  constexpr uint64_t kBlocks = 100'000;
+  BlockIndex index(kBlocks, kBlocks);
+  for (uint64_t i = 0; i < kBlocks; ++i) {
+    ASSERT_TRUE(Store(index, NameOf(1, i), 1));
+  }
+  EXPECT_LE(index.bytes(), kBlocks * (BlockIndex::kBytesOfBlock + 8));
 }
 
 }  // namespace

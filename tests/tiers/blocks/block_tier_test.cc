@@ -119,14 +119,16 @@ TEST_F(BlockTierTest, AnEvictedBlockIsLoadedAgainForACallThatAsks) {
   auto places = *memory_->blocks().Lookup(memory_->session(), {&asked, 1});
   ASSERT_THAT(places, testing::Each(kMissingBlock));
   // A call that does not ask is told, and nothing is loaded for it.
-  EXPECT_EQ(memory_->tier().Look(memory_->session(), {&asked, 1}, places,
-                                 /*loads=*/false),
-            16u);
+  AskedOfTier look = {
+      .session = memory_->session(), .keys = {&asked, 1}, .looks = true};
+  uint32_t found = 0;
+  memory_->Ask(look, places, &found);
+  EXPECT_EQ(found, 16u);
   EXPECT_THAT(places, testing::Each(kMissingBlock));
   EXPECT_EQ(memory_->tier().figures().loaded_blocks, 0u);
   // A quarter of the memory at a time.
-  memory_->tier().Look(memory_->session(), {&asked, 1}, places,
-                       /*loads=*/true);
+  look.loads = true;
+  memory_->Ask(look, places);
   EXPECT_EQ(std::ranges::count(places, kPendingBlock), 4);
   ExpectLoads(kind, {0, 1, 2, 3}, 1);
 }
@@ -167,20 +169,116 @@ TEST_F(BlockTierTest, ADamagedFileIsAMissAndForgotten) {
   EXPECT_THAT(Files(), testing::IsEmpty());
 }
 
-TEST_F(BlockTierTest, ADiskThatFailsIsAMissWhenAskedAgainAndForgetsNothing) {
+// Makes files that cannot be opened.
+void Spoil(const fs::path& file) {
+  fs::remove(file);
+  fs::create_symlink(file, file);
+}
+
+TEST_F(BlockTierTest, AFileThatCannotBeReadKeepsNoOtherFromBeingLoaded) {
   BlockKind kind = memory_->Open("a", kSmallShard);
   memory_->Store(kind, {1}, 7);
+  memory_->AwaitStores();
+  const fs::path file = Files().front();
+  memory_->Store(kind, {2}, 7);
   memory_->AwaitStores();
   Start();
   kind = memory_->Open("a", kSmallShard);
   AwaitHas(kind, 1);
-  // It cannot be opened.
-  const fs::path file = Files().front();
-  fs::rename(file, folder_ + "/aside");
-  fs::create_symlink(file, file);
+  AwaitHas(kind, 2);
+  Spoil(file);
+  EXPECT_THAT(memory_->Load(kind, {1}), testing::Each(kMissingBlock));
+  ExpectLoads(kind, {2}, 7);
+  // It is asked for again, not tried again, and not forgotten.
   EXPECT_THAT(memory_->Load(kind, {1}), testing::Each(kMissingBlock));
   EXPECT_EQ(memory_->tier().figures().failed_reads, 1u);
   EXPECT_TRUE(Has(kind, 1));
+}
+
+TEST_F(BlockTierTest, ADiskThatFailsIsNotAskedForEveryBlock) {
+  BlockKind kind = memory_->Open("a", kSmallShard);
+  Numbers numbers;
+  for (uint32_t i = 0; i < 60; i += 4) {
+    memory_->Store(kind, {i, i + 1, i + 2, i + 3}, 7);
+    memory_->AwaitStores();
+    for (uint32_t j = 0; j < 4; ++j) numbers.push_back(i + j);
+  }
+  Start();
+  kind = memory_->Open("a", kSmallShard);
+  for (uint32_t number : numbers) AwaitHas(kind, number);
+  for (const fs::path& file : Files()) Spoil(file);
+  EXPECT_THAT(memory_->Load(kind, numbers), testing::Each(kMissingBlock));
+  EXPECT_EQ(memory_->tier().figures().failed_reads, 16u);
+}
+
+// No step has more keys than KeptBlocks takes at once.
+TEST_F(BlockTierTest, ACallOfManyKeysIsAnsweredInSteps) {
+  const BlockKind kind = memory_->Open("a", kSmallShard);
+  Numbers numbers(kMaxBlockKeys);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  constexpr size_t kPieces = kMaxBlockKeys / KeptBlocks::kMostNames;
+  const std::string keys = TieredMemory::KeysOf(numbers);
+  const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
+  AskedOfTier look = {
+      .session = memory_->session(), .keys = {&asked, 1}, .looks = true};
+  std::vector<BlockPlace> places(numbers.size(), kMissingBlock);
+  EXPECT_EQ(memory_->Ask(look, places), kPieces + 1);
+  look = {.session = memory_->session(), .keys = {&asked, 1}, .uses = true};
+  std::ranges::fill(places, BlockPlace(1));
+  EXPECT_EQ(memory_->Ask(look, places), kPieces + 1);
+}
+
+TEST_F(BlockTierTest, LoadsBeginInSteps) {
+  const BlockKind kind = memory_->Open("a", kSmallShard);
+  Numbers numbers;
+  for (uint32_t i = 0; i < 2 * KeptBlocks::kMostNames; i += 8) {
+    Numbers some(8);
+    std::iota(some.begin(), some.end(), i);
+    memory_->Store(kind, some, 7);
+    memory_->AwaitStores();
+    numbers.insert(numbers.end(), some.begin(), some.end());
+  }
+  const std::string keys = TieredMemory::KeysOf(numbers);
+  const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
+  std::vector<BlockPlace> places(numbers.size(), kMissingBlock);
+  const AskedOfTier look = {.session = memory_->session(),
+                            .keys = {&asked, 1},
+                            .looks = true,
+                            .loads = true};
+  EXPECT_EQ(memory_->Ask(look, places), 2u + 2u + 1u);
+}
+
+// The files that are left are deleted later, and no pandod finds them.
+TEST_F(BlockTierTest, AResetIsAnsweredWhenItHoldsAlsoAfterAKill) {
+  BlockKind kind = memory_->Open("a", kSmallShard);
+  memory_->Store(kind, {1}, 7);
+  memory_->AwaitStores();
+  const fs::path file = Files().front();
+  TieredMemory::WaitingReset call;
+  if (!memory_->BeginReset(kind, call)) memory_->Await(call);
+  EXPECT_FALSE(fs::exists(file));
+}
+
+TEST_F(BlockTierTest, FilesOfAResetKindMakeRoomBeforeBlocksDo) {
+  const uint64_t block = BlockFiles::BytesOnDisk(2 * 4'096 + 96);
+  Start(8 * block);
+  const BlockKind kept = memory_->Open("kept", kSmallShard);
+  BlockKind kind = memory_->Open("a", kSmallShard);
+  memory_->Store(kept, {1, 2, 3, 4}, 7);
+  memory_->AwaitStores();
+  // Each generation has an extent of the memory.
+  for (uint64_t seed = 1; seed < 3; ++seed) {
+    memory_->Store(kind, {1, 2, 3, 4}, seed);
+    AwaitHas(kind, 4);
+    kind = memory_->Reset(kind);
+    EXPECT_LE(memory_->tier().figures().held_bytes, 8 * block);
+  }
+  memory_->Store(kind, {1, 2, 3, 4}, 3);
+  AwaitHas(kind, 4);
+  for (uint32_t number = 1; number <= 4; ++number) {
+    EXPECT_TRUE(Has(kept, number)) << number;
+  }
+  EXPECT_EQ(memory_->tier().figures().held_bytes, 8 * block);
 }
 
 TEST_F(BlockTierTest, AFileUnderTheNameOfAnotherBlockIsAMiss) {
@@ -249,10 +347,12 @@ TEST_F(BlockTierTest, WithFirstHitWhatIsAcquiredIsStored) {
   memory_->Store(kind, {1, 2}, 7);
   const std::string keys = TieredMemory::KeysOf({2, 3});
   const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
-  const auto places = *memory_->blocks().Acquire({.session = memory_->session(),
-                                                  .lock = BlockLockId(1),
-                                                  .keys = {&asked, 1}});
-  memory_->tier().Acquired({&asked, 1}, places);
+  auto places = *memory_->blocks().Acquire({.session = memory_->session(),
+                                            .lock = BlockLockId(1),
+                                            .keys = {&asked, 1}});
+  memory_->Ask(
+      {.session = memory_->session(), .keys = {&asked, 1}, .uses = true},
+      places);
   AwaitHas(kind, 2);
   EXPECT_FALSE(Has(kind, 1));
   EXPECT_EQ(memory_->tier().figures().stored_blocks, 1u);

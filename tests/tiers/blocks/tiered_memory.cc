@@ -33,13 +33,6 @@ std::byte* Mapped(const HostMemory& memory) {
   return static_cast<std::byte*>(mapped);
 }
 
-// A call that waits for a reset.
-struct WaitingReset final : Resumable {
-  void Resume() override { is_resumed = true; }
-
-  bool is_resumed = false;
-};
-
 }  // namespace
 
 Wakeup* RequestedActions::AddWakeup(std::function<void()> action) {
@@ -95,17 +88,25 @@ BlockKind TieredMemory::Open(const std::string& identity,
 }
 
 BlockKind TieredMemory::Reset(const BlockKind& kind) {
+  BlockKind renewed = kind;
+  WaitingReset call;
+  if (!BeginReset(renewed, call)) Await(call);
+  return renewed;
+}
+
+bool TieredMemory::BeginReset(BlockKind& kind, Resumable& call) {
   auto kinds = blocks_.ResetKinds(session_, {&kind.number, 1});
   CHECK(kinds.ok());
   tier_->Renewed(*kinds);
-  WaitingReset call;
-  if (!tier_->AreRenewed(call)) {
-    while (!call.is_resumed) {
-      absl::SleepFor(kLookAgain);
-      actions_.Run();
-    }
+  kind = kinds->front();
+  return tier_->AreRenewed(call);
+}
+
+void TieredMemory::Await(const WaitingReset& call) {
+  while (!call.is_resumed) {
+    absl::SleepFor(kLookAgain);
+    actions_.Run();
   }
-  return kinds->front();
 }
 
 std::string TieredMemory::KeyOf(uint32_t number) {
@@ -156,6 +157,15 @@ void TieredMemory::AwaitStores() {
   }
 }
 
+size_t TieredMemory::Ask(const AskedOfTier& asked,
+                         std::vector<BlockPlace>& places, uint32_t* found) {
+  BlockLook look = tier_->Look(asked, places);
+  size_t steps = 1;
+  while (!look.Step()) ++steps;
+  if (found != nullptr) *found = look.found();
+  return steps;
+}
+
 std::vector<BlockPlace> TieredMemory::Load(
     const BlockKind& kind, const std::vector<uint32_t>& numbers) {
   const std::string keys = KeysOf(numbers);
@@ -167,7 +177,11 @@ std::vector<BlockPlace> TieredMemory::Load(
     auto places = blocks_.Acquire(
         {.session = session_, .lock = locks.back(), .keys = {&asked, 1}});
     CHECK(places.ok());
-    tier_->Look(session_, {&asked, 1}, *places, /*loads=*/true);
+    Ask({.session = session_,
+         .keys = {&asked, 1},
+         .looks = true,
+         .loads = true},
+        *places);
     if (std::ranges::find(*places, kPendingBlock) == places->end()) {
       CHECK(blocks_.Release(session_, locks).ok());
       return *std::move(places);

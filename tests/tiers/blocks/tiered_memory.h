@@ -41,6 +41,13 @@ class RequestedActions final : public TurnActions {
 // stored in the folder outlives it.
 class TieredMemory {
  public:
+  // A call that waits for a reset.
+  struct WaitingReset final : Resumable {
+    void Resume() override { is_resumed = true; }
+
+    bool is_resumed = false;
+  };
+
   static constexpr uint64_t kExtentBytes = uint64_t{64} << 10;
   static constexpr uint32_t kKeyBytes = 40;  // more than a name has
 
@@ -57,6 +64,9 @@ class TieredMemory {
   BlockKind Open(const std::string& identity, uint64_t shard_bytes);
   // Waits until it is so for the pandods after this one, too.
   BlockKind Reset(const BlockKind& kind);
+  // Whether it is so already; else `call` waits for it. The kind is renewed.
+  bool BeginReset(BlockKind& kind, Resumable& call);
+  void Await(const WaitingReset& call);
 
   static std::string KeyOf(uint32_t number);
   static std::string KeysOf(const std::vector<uint32_t>& numbers);
@@ -68,6 +78,9 @@ class TieredMemory {
   // Waits until each was stored, dropped, or could not be. REQUIRES: the tier
   // had none of them, and no kind was reset since.
   void AwaitStores();
+  // Asks the tier, as a handler does. Returns how many steps it took.
+  size_t Ask(const AskedOfTier& asked, std::vector<BlockPlace>& places,
+             uint32_t* found = nullptr);
   // Until nothing of them is being loaded.
   std::vector<BlockPlace> Load(const BlockKind& kind,
                                const std::vector<uint32_t>& numbers);

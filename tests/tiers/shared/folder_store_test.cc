@@ -152,6 +152,24 @@ TEST_F(FolderStoreTest, WhatWasErasedIsFreedByAnyProcess) {
   EXPECT_TRUE(fs::is_empty(folder_));
 }
 
+TEST_F(FolderStoreTest, WhatWasErasedIsFreedInPieces) {
+  constexpr size_t kFiles = 150;
+  for (size_t i = 0; i < kFiles; ++i) ASSERT_TRUE(Put(i, kNs).ok());
+  ASSERT_TRUE(store_->EraseAll(kNs).ok());
+  std::vector<size_t> pieces;
+  uint64_t freed = 0;
+  size_t files = 0;
+  while (store_->FreeFiles([&](uint64_t bytes) {
+    freed += bytes;
+    ++files;
+  }) == FolderStore::Erased::kMore) {
+    pieces.push_back(std::exchange(files, 0));
+  }
+  EXPECT_EQ(pieces, (std::vector<size_t>{64, 64, 22}));
+  EXPECT_EQ(freed, kFiles * kValueBytes);
+  EXPECT_THAT(Files(), testing::IsEmpty());
+}
+
 TEST_F(FolderStoreTest, OnlyWhatEraseAllHasNamedIsFreed) {
   for (const char* const name :
        {"erased-", "erased-backup", "erased-0123456789abcdefg", "erased"}) {

@@ -15,6 +15,7 @@ def blocks(q: Queries) -> Dashboard:
             Row("Memory", _memory(q)),
             Row("By kind", _by_kind(q)),
             Row("Stored and evicted", _stored(q)),
+            Row("Disk tier", _disk_tier(q)),
         ],
     )
 
@@ -160,5 +161,40 @@ def _stored(q: Queries) -> list[Panel]:
             "short",
             [Query(q.rate("pando_block_keys_total", ["result"]), "{{result}}")],
             stacked=True,
+        ),
+    ]
+
+
+def _disk_tier(q: Queries) -> list[Panel]:
+    return [
+        Graph(
+            "Room on disk",
+            "Bytes that the tier takes, and the most that it may take.",
+            "bytes",
+            [
+                Query(q.now("pando_block_tier_bytes"), "taken"),
+                Query(q.now("pando_block_tier_capacity_bytes"), "limit"),
+            ],
+        ),
+        Graph(
+            "Copied",
+            "Bytes a second to the disk (store), and back into the memory (load).",
+            "Bps",
+            [
+                Query(
+                    q.rate("pando_block_tier_copied_bytes_total", ["direction"]),
+                    "{{direction}}",
+                )
+            ],
+        ),
+        Graph(
+            "Not stored, not loaded",
+            "Blocks a second: the disk was too slow for them (dropped), or they could "
+            "not be written or read, or were damaged (verify).",
+            "short",
+            [
+                Query(q.rate("pando_block_tier_dropped_blocks_total"), "dropped"),
+                Query(q.rate("pando_block_tier_failures_total", ["step"]), "{{step}}"),
+            ],
         ),
     ]

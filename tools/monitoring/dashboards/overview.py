@@ -16,7 +16,7 @@ from shares import (
 # How many tokens a worker of the engines computes in a second of prefill.
 PREFILL_SPEED = Input("prefill_speed", "Prefill tokens/s of a worker", "10000")
 HIT_TOKENS = "pando_prefix_hit_tokens_total"
-_POOL = ("device", "dtype", "layout", "model")
+_POOL = ("device", "dtype", "layout", "layers", "heads", "head_size", "model")
 
 
 def overview(q: Queries) -> Dashboard:

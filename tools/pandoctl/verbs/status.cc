@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "tools/pandoctl/figures.h"
 #include "tools/pandoctl/table.h"
@@ -19,6 +22,7 @@ namespace pando::ctl {
 namespace {
 
 std::string PoolText(const v1::PoolDescription& pool) {
+  if (pool.is_absent()) return "none";
   if (pool.is_open()) return "open, waits for the first engine";
   uint64_t bytes = 0;
   for (const v1::Shard& shard : pool.shards()) bytes += shard.size_bytes();
@@ -26,6 +30,34 @@ std::string PoolText(const v1::PoolDescription& pool) {
       "%s of %s, %s in %s", Counted(pool.capacity_pages(), "page"),
       Counted(pool.layout().page_tokens(), "token"), BytesText(bytes),
       Counted(static_cast<uint64_t>(pool.shards_size()), "shard"));
+}
+
+// "LAYOUT_ORDER_PAGE_FIRST" is page_first in options.
+std::string OptionText(const std::string& name, const std::string& prefix) {
+  const absl::string_view text = absl::StripPrefix(name, prefix);
+  return absl::AsciiStrToLower(text);
+}
+
+std::string LayoutText(const v1::PoolDescription& pool) {
+  if (pool.is_absent() || pool.is_open()) return "-";
+  const v1::KvLayout& layout = pool.layout();
+  const std::string dtype =
+      OptionText(v1::DType_Name(layout.dtype()), "DTYPE_");
+  std::string text = absl::StrCat(Counted(layout.layers(), "layer"), " of ");
+  if (layout.dtype() == v1::DTYPE_OPAQUE) {
+    absl::StrAppend(&text, BytesText(layout.piece_bytes()), " a page");
+  } else {
+    absl::StrAppendFormat(
+        &text, "%s of %s of %d %s", Counted(layout.kv_planes(), "plane"),
+        Counted(layout.heads(), "head"), layout.head_size(), dtype);
+  }
+  absl::StrAppend(
+      &text, ", ",
+      OptionText(v1::LayoutOrder_Name(layout.order()), "LAYOUT_ORDER_"));
+  if (!layout.page_format().empty()) {
+    absl::StrAppend(&text, ", format ", NameText(layout.page_format()));
+  }
+  return text;
 }
 
 std::string HitRateText(const v1::CacheCounters& counters) {
@@ -66,6 +98,7 @@ std::string StatusText(const std::string& address, const std::string& health,
       {"epoch", absl::StrFormat("%016x", stats.epoch())},
       {"model", pool.model().empty() ? "-" : NameText(pool.model())},
       {"pool", PoolText(pool)},
+      {"layout", LayoutText(pool)},
       {"pages", PagesText(stats.pages())},
       {"hit rate", HitRateText(stats.counters())},
       {"policy", stats.eviction_policy()},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -49,13 +50,13 @@ std::string Bar(const v1::PageStates& pages) {
 }
 
 std::string Head(const std::string& address, const v1::GetStatsResponse& stats,
-                 const Rates& rates) {
+                 const Rates& rates, uint32_t workers) {
   return absl::StrFormat(
       "pandod %s at %s: %s, %s, %s, policy %s\n"
       "hit rate %s %%, %.1f matches/s, %.1f inserts/s, %.1f evicted pages/s, "
       "%.1f refusals/s\n"
       "%s  # protected + reserved ! quarantined = evictable . free\n%s\n",
-      stats.version(), address, Counted(stats.sessions(), "session"),
+      stats.version(), address, Counted(workers, "session"),
       Counted(stats.locks(), "lock"), Counted(stats.namespaces(), "namespace"),
       stats.eviction_policy(),
       PercentText(rates.hit_tokens, rates.query_tokens), rates.matches,
@@ -118,18 +119,37 @@ uint64_t Held(const v1::SessionInfo& session) {
          session.locked_blocks() + session.reserved_blocks();
 }
 
-absl::StatusOr<Holders> FindHolders(Server& server, int listed) {
+// The sessions of workers, those that hold most first.
+absl::StatusOr<v1::ListSessionsResponse> FindWorkers(Server& server) {
+  ASSIGN_OR_RETURN(auto found,
+                   server.List<v1::ListSessionsRequest>(kAskedSessions));
+  auto& sessions = *found.mutable_sessions();
+  const auto of_pandod = std::ranges::stable_partition(
+      sessions, std::logical_not(), &v1::SessionInfo::is_internal);
+  found.set_total(found.total() - static_cast<uint32_t>(of_pandod.size()));
+  sessions.erase(of_pandod.begin(), of_pandod.end());
+  std::ranges::stable_sort(sessions, std::ranges::greater(), Held);
+  return found;
+}
+
+// At most `listed` of each. Of `workers` those whose names contain `text`.
+absl::StatusOr<Holders> FindHolders(Server& server,
+                                    v1::ListSessionsResponse workers,
+                                    const std::string& text, int listed) {
+  auto& sessions = *workers.mutable_sessions();
+  const auto others = std::ranges::stable_partition(
+      sessions, [&](const v1::SessionInfo& session) {
+        return absl::StrContains(session.client_name(), text);
+      });
+  sessions.erase(others.begin(), others.end());
+  if (sessions.size() > listed)
+    sessions.DeleteSubrange(listed, sessions.size() - listed);
   v1::ListLocksRequest oldest;
   oldest.set_limit(static_cast<uint32_t>(listed));
   ASSIGN_OR_RETURN(auto namespaces, server.List<v1::ListNamespacesRequest>(
                                         static_cast<uint32_t>(listed)));
-  ASSIGN_OR_RETURN(auto sessions,
-                   server.List<v1::ListSessionsRequest>(kAskedSessions));
-  auto& most = *sessions.mutable_sessions();
-  std::ranges::stable_sort(most, std::ranges::greater(), Held);
-  if (most.size() > listed) most.DeleteSubrange(listed, most.size() - listed);
   ASSIGN_OR_RETURN(auto locks, server.Ask(oldest));
-  return Holders{std::move(namespaces), std::move(sessions), std::move(locks)};
+  return Holders{std::move(namespaces), std::move(workers), std::move(locks)};
 }
 
 std::string TablesOf(const Holders& holders) {
@@ -182,12 +202,14 @@ absl::Status Top(const Context& context) {
   return Repeat(
       context.server, options,
       [&](const v1::GetStatsResponse& stats, const Rates& rates) {
-        const std::string head =
-            absl::StrCat(Head(context.server.address(), stats, rates),
-                         BlocksAndTiers(stats));
-        ASSIGN_OR_RETURN(
-            const Holders holders,
-            FindHolders(context.server, is_live ? RowsBelow(head) : kListed));
+        ASSIGN_OR_RETURN(auto workers, FindWorkers(context.server));
+        const std::string head = absl::StrCat(
+            Head(context.server.address(), stats, rates, workers.total()),
+            BlocksAndTiers(stats));
+        ASSIGN_OR_RETURN(const Holders holders,
+                         FindHolders(context.server, std::move(workers),
+                                     options.sessions_like,
+                                     is_live ? RowsBelow(head) : kListed));
         if (!context.output.is_table()) {
           context.output.Print(AsJson(stats, rates, holders));
           return absl::OkStatus();

@@ -7,9 +7,10 @@ asyncio twins.
 from pando_kv._batch import Answer
 from pando_kv._memory_socket import SessionLink
 from pando_kv._operator_client import Operator
+from pando_kv._request_client import Lock
 from pando_kv._session import Session
 from pando_kv.blocks import BlockKeys, BlockMemory, Kind, KindSpec, Shape
-from pando_kv.client import Batch, Client, Lock
+from pando_kv.client import Batch, Client
 from pando_kv.errors import (
     AccessDeniedError,
     AwayError,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,14 +21,15 @@ class AsyncBlockClient:
 
     async def attach_memory(self) -> BlockMemory:
         """Maps the block memory."""
-        grant = await self._connection.send(calls.attach_memory(self._sessions))
-        return await asyncio.to_thread(
-            BlockMemory.attach,
-            grant.epoch,
-            grant.memory_bytes,
-            grant.memory_socket,
-            grant.token,
-            self._connection.timeout,
+        return await self._connection.attach(
+            lambda: calls.attach_memory(self._sessions),
+            lambda grant: BlockMemory.attach(
+                grant.epoch,
+                grant.memory_bytes,
+                grant.memory_socket,
+                grant.token,
+                self._connection.timeout,
+            ),
         )
 
     async def open_kinds(self, specs: Sequence[KindSpec]) -> list[Kind]:

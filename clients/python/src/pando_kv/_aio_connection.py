@@ -12,6 +12,7 @@ import grpc
 
 from pando_kv import _prefix_calls
 from pando_kv._aio_lane import AnswerWaits
+from pando_kv._attaching import Repeats
 from pando_kv._batch import (
     BATCH,
     Answer,
@@ -29,7 +30,7 @@ from pando_kv._call import (
     is_unsettled,
     without_wait,
 )
-from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
+from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, SETTLE_TIMEOUT, Access
 from pando_kv._lane import (
     OPEN_LANE,
     ClientLane,
@@ -44,6 +45,7 @@ from pando_kv._session import OPEN_METHOD, SessionTracker
 from pando_kv.errors import PandoError, UnavailableError, from_rpc_error
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 # What a call and its request give, within so many seconds.
@@ -93,13 +95,20 @@ class Connection:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._lane_decided.wait(), self.timeout)
 
-    async def send(self, call: Call[T], first: Exchange | None = None) -> T:
+    async def send(
+        self,
+        call: Call[T],
+        first: Exchange | None = None,
+        late: Exchange | None = None,
+    ) -> T:
         """Makes a call and returns its answer. `first` is the exchange that has begun
-        already, if the call is in a batch.
+        already, if the call is in a batch; `late` goes on with it, where that can be
+        done after its end.
 
-        A call that ends without an answer, or whose caller is cancelled, is repeated
-        until it has one, by a task of its own, which gives back what the call brings:
-        the server may have carried it out, and only the answer says what to give back.
+        A call that ends without an answer, or whose caller is cancelled, is waited for,
+        or repeated, until it has one, by a task of its own, which gives back what the
+        call brings: the server may have carried it out, and only the answer says what
+        to give back.
         """
         if first is None and self._goes_by_lane(call):
             self.sessions.require_open()
@@ -109,7 +118,7 @@ class Connection:
                     # No more is to be done where it succeeded, as nearly all do.
                     with contextlib.suppress(Exception):
                         return call.parse(take(pending, 0))
-                first = self._begun_on_lane(pending)
+                first = late = self._begun_on_lane(pending)
         if call.repeats_in is None:
             return await self._attempt(call, first)
         taking = asyncio.create_task(self._attempt(call, first))
@@ -119,8 +128,18 @@ class Connection:
             if is_unsettled(error):
                 if call.moves is not None:
                     call.moves.lose_end()
-                self._settle_in_background(taking, call)
+                self._settle_in_background(taking, call, late)
             raise
+
+    async def attach(self, call: Callable[[], Call[T]], take: Callable[[T], R]) -> R:
+        """Makes a call for a token, and takes what it is for at the memory socket; both
+        again, while the session lives, where pandod dies before it has answered."""
+        repeats = Repeats(self.sessions, self.timeout)
+        while True:
+            try:
+                return await asyncio.to_thread(take, await self.send(call()))
+            except PandoError as error:
+                await asyncio.sleep(repeats.pause_after(error))
 
     async def send_together(self, answers: Sequence[Answer[Any]]) -> None:
         """Begins calls in their order, with one doorbell, or as one call of gRPC: at
@@ -136,7 +155,7 @@ class Connection:
             untaken = zip(answers, begun, strict=True)
             for answer, first in untaken:
                 try:
-                    answer.set(await self.send(answer.call, first))
+                    answer.set(await self.send(answer.call, first, first))
                 except BaseException as error:
                     answer.fail(error)
                     if not isinstance(error, Exception):
@@ -145,7 +164,7 @@ class Connection:
             for call, first in give_up(untaken, error):
                 if call.repeats_in is not None:
                     taking = asyncio.create_task(self._attempt(call, first))
-                    self._settle_in_background(taking, call)
+                    self._settle_in_background(taking, call, first)
             raise
 
     async def unlock(self, *locks: LockHandle) -> None:
@@ -177,9 +196,16 @@ class Connection:
             method = self._methods[name] = self._channel.unary_unary(name)
         return method
 
-    async def _attempt(self, call: Call[T], first: Exchange | None = None) -> T:
+    async def _attempt(
+        self,
+        call: Call[T],
+        first: Exchange | None = None,
+        timeout: float | None = None,
+    ) -> T:
         """`first` is the exchange that the first attempt makes, if it has begun."""
-        attempts = Attempts(call, self.sessions, self.timeout)
+        attempts = Attempts(
+            call, self.sessions, self.timeout if timeout is None else timeout
+        )
         exchange = first or self._exchange
         try:
             while True:
@@ -270,14 +296,18 @@ class Connection:
             raise from_rpc_error(error) from error
         return response
 
-    def _settle_in_background(self, taking: asyncio.Task[T], call: Call[T]) -> None:
-        task = asyncio.create_task(self._settle(taking, call))
+    def _settle_in_background(
+        self, taking: asyncio.Task[T], call: Call[T], late: Exchange | None
+    ) -> None:
+        task = asyncio.create_task(self._settle(taking, call, late))
         self._unsettled.add(task)
         task.add_done_callback(self._unsettled.discard)
 
-    async def _settle(self, taking: asyncio.Task[T], call: Call[T]) -> None:
-        """Repeats a call until the server says what became of it. At the end of the
-        session there is nothing left of it."""
+    async def _settle(
+        self, taking: asyncio.Task[T], call: Call[T], late: Exchange | None
+    ) -> None:
+        """Waits until the server says what became of a call, and repeats it where that
+        cannot be. At the end of the session there is nothing left of it."""
         waits = call.pending_wait > 0
         call = without_wait(call) if waits else call
         answer: Awaitable[Any] = taking
@@ -288,7 +318,10 @@ class Connection:
             taking.cancel()
             await asyncio.wait([taking])
             if taking.cancelled():
-                answer = self._attempt(call)
+                answer = self._attempt(call, None, SETTLE_TIMEOUT)
+        if waits:
+            late = None
+        pause = 0.0
         unsettled: Call[Any] | None = call
         while unsettled is not None:
             call = unsettled
@@ -297,9 +330,12 @@ class Connection:
                 unsettled = call.give_back and call.give_back(given)
             except PandoError as error:
                 unsettled = after_settling(call, error)
-                await self._pause(SETTLE_PAUSE)
+                await self._pause(pause)
+                pause = SETTLE_PAUSE
             if unsettled is not None:
-                answer = self._attempt(unsettled)
+                first = late if unsettled is call else None
+                answer = self._attempt(unsettled, first, SETTLE_TIMEOUT)
+            late = None
 
     async def _keep_session(self) -> None:
         open_stream = self._channel.stream_stream(OPEN_METHOD)

@@ -21,13 +21,15 @@ class BlockClient:
 
     def attach_memory(self) -> BlockMemory:
         """Maps the block memory."""
-        grant = self._connection.send(calls.attach_memory(self._sessions))
-        return BlockMemory.attach(
-            grant.epoch,
-            grant.memory_bytes,
-            grant.memory_socket,
-            grant.token,
-            self._connection.timeout,
+        return self._connection.attach(
+            lambda: calls.attach_memory(self._sessions),
+            lambda grant: BlockMemory.attach(
+                grant.epoch,
+                grant.memory_bytes,
+                grant.memory_socket,
+                grant.token,
+                self._connection.timeout,
+            ),
         )
 
     def open_kinds(self, specs: Sequence[KindSpec]) -> list[Kind]:

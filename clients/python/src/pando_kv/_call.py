@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 # Seconds between the attempts of a call whose connection breaks: most of one second,
 # in which the connection is made again.
-_PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32)
+PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32)
 _MAX_MILLISECONDS = 2**32 - 1
 # Names of gRPC's codes, with which a connection breaks.
 _NO_ANSWER = ("UNAVAILABLE", "CANCELLED")
@@ -74,6 +74,18 @@ class Call(Generic[T]):
     always the same object, for it has a request id of its own."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Begun:
+    """A call that the native module has put on the lane by itself, and that has no
+    result there. A Call of the same arguments goes on with it."""
+
+    session: Session
+    request_id: int
+    """By which the server knows the call; 0: by none."""
+    answer: Any
+    """Lane.call gives this in place of a result."""
+
+
 class Attempts(Generic[T]):
     """One call on its way to an answer; all attempts share one deadline."""
 
@@ -105,10 +117,10 @@ class Attempts(Generic[T]):
             self.call = self.call.whole()
             return 0
         session = self.call.repeats_in
-        if session is not None and _is_broken(error):
+        if session is not None and is_broken(error):
             self._sessions.require_current(session, "a call")
             if self._pauses is None:
-                self._pauses = iter(_PAUSES)
+                self._pauses = iter(PAUSES)
             pause = next(self._pauses, None)
             if pause is not None and time.monotonic() + pause < self._deadline:
                 return pause
@@ -123,6 +135,13 @@ class Attempts(Generic[T]):
         elif not isinstance(error, (SessionLostError, UnknownLockError)):
             for lock in self.call.releases:
                 lock.restore()
+
+
+def with_id_of(begun: Begun | None, call: Call[T]) -> Call[T]:
+    """A new call, by the id under which it has begun, if it has."""
+    if begun is not None:
+        call.request = call.request._replace(request_id=begun.request_id)
+    return call
 
 
 @contextmanager
@@ -140,7 +159,7 @@ def is_unsettled(error: BaseException) -> bool:
         return False  # a value does not fit its field: nothing was sent
     if not isinstance(error, PandoError):
         return True  # cancelled, or interrupted
-    return isinstance(error, DeadlineError) or _is_broken(error)
+    return isinstance(error, DeadlineError) or is_broken(error)
 
 
 def after_settling(call: Call[Any], error: PandoError) -> Call[Any] | None:
@@ -152,7 +171,7 @@ def after_settling(call: Call[Any], error: PandoError) -> Call[Any] | None:
     return None
 
 
-def _is_broken(error: PandoError) -> bool:
+def is_broken(error: PandoError) -> bool:
     """No answer of the server, as opposed to one that refuses the call."""
     return isinstance(error, UnavailableError) and error.reason in _NO_ANSWER
 

@@ -14,8 +14,12 @@ from pando_kv.tls import Tls
 # Seconds that close() waits for the server to end the session.
 CLOSE_TIMEOUT = 2.0
 
-# Seconds before a call whose outcome is unknown is repeated in the background.
+# Seconds before a call whose outcome is unknown is repeated in the background, again.
 SETTLE_PAUSE = 0.5
+
+# Seconds that it may take there. pandod knows a repeat by its last answers only, so
+# nothing is repeated that may still be answered, however long pandod stands still.
+SETTLE_TIMEOUT = 24 * 3600.0
 
 _OPTIONS: list[tuple[str, Any]] = [
     # The server limits tokens, not bytes.

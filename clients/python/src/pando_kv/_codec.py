@@ -10,22 +10,13 @@ built, Protobuf's own messages do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any, Protocol
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from pando_kv._native_module import native
 from pando_kv._wire import decode, encode, nested
-
-native: Any
-try:
-    native = import_module("pando_kv._native")
-except ImportError as error:
-    native = None
-    WHY_NOT_NATIVE = f"pando_kv is not built with its native module ({error})"
-else:
-    WHY_NOT_NATIVE = ""
 
 
 class Codec(Protocol):

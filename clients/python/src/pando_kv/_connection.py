@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import grpc
 
 from pando_kv import _prefix_calls
+from pando_kv._attaching import Repeats
 from pando_kv._batch import (
     BATCH,
     Answer,
@@ -25,23 +26,25 @@ from pando_kv._batch import (
 )
 from pando_kv._call import (
     Attempts,
+    Begun,
     Call,
     after_settling,
     first_request,
     is_unsettled,
     without_wait,
 )
-from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, Access
+from pando_kv._channel import CLOSE_TIMEOUT, SETTLE_PAUSE, SETTLE_TIMEOUT, Access
 from pando_kv._lane import (
     OPEN_LANE,
     ClientLane,
     NoAnswerError,
     as_pando_error,
     checked,
+    is_pending,
     open_lane_request,
     take,
 )
-from pando_kv._locks import LockHandle
+from pando_kv._locks import LockHandle, claim_held
 from pando_kv._methods import Method
 from pando_kv._presence import Presence
 from pando_kv._refused_user import why_user_is_refused
@@ -49,6 +52,7 @@ from pando_kv._session import OPEN_METHOD, SessionTracker
 from pando_kv.errors import AwayError, PandoError, UnavailableError, from_rpc_error
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 # What a call and its request give, within so many seconds.
@@ -92,12 +96,18 @@ class Connection:
             raise self.sessions.not_opened(self.timeout, refused) from None
         self._lane_decided.wait(self.timeout)
 
-    def send(self, call: Call[T], first: Exchange | None = None) -> T:
+    def send(
+        self,
+        call: Call[T],
+        first: Exchange | None = None,
+        late: Exchange | None = None,
+    ) -> T:
         """Makes a call and returns its answer. `first` is the exchange that has begun
-        already, if the call is in a batch.
+        already, if the call is in a batch; `late` goes on with it, where that can be
+        done after its end.
 
-        A call that ends without an answer is repeated until it has one, by a thread of
-        its own, which gives back what the call brings.
+        A call that ends without an answer is waited for, or repeated, until it has one,
+        by a thread of its own, which gives back what the call brings.
         """
         lane, method = self.lane.native, call.method
         is_away = self.presence.is_away and method.number
@@ -117,7 +127,7 @@ class Connection:
                 )
                 if type(answer) is tuple:
                     return call.parse(answer)
-                first = _ended_on_lane(answer)
+                first, late = _ended_on_lane(answer), _late(answer)
             except BaseException as error:
                 first = _ended(None, as_pando_error(error))
         try:
@@ -125,8 +135,18 @@ class Connection:
         except BaseException as error:
             self.presence.missed(call, error)
             if is_unsettled(error):
-                self._settle_in_background([(call, None)])
+                self._settle_in_background([(call, late)])
             raise
+
+    def attach(self, call: Callable[[], Call[T]], take: Callable[[T], R]) -> R:
+        """Makes a call for a token, and takes what it is for at the memory socket; both
+        again, while the session lives, where pandod dies before it has answered."""
+        repeats = Repeats(self.sessions, self.patience)
+        while True:
+            try:
+                return take(self.send(call()))
+            except PandoError as error:
+                time.sleep(repeats.pause_after(error))
 
     def send_together(self, answers: Sequence[Answer[Any]]) -> None:
         """Begins calls in their order, with one doorbell, or as one call of gRPC: at
@@ -142,7 +162,7 @@ class Connection:
             untaken = zip(answers, begun, strict=True)
             for answer, first in untaken:
                 try:
-                    answer.set(self.send(answer.call, first))
+                    answer.set(self.send(answer.call, first, first))
                 except BaseException as error:
                     answer.fail(error)
                     if not isinstance(error, Exception):
@@ -160,7 +180,7 @@ class Connection:
             begun = self._begin_together([answer.call for answer in answers])
             untaken = zip(answers, begun, strict=True)
             for answer, first in untaken:
-                answer.begin(functools.partial(self.send, answer.call, first))
+                answer.begin(functools.partial(self.send, answer.call, first, first))
                 if first is None:
                     answer.wait()
         except BaseException as error:
@@ -168,16 +188,34 @@ class Connection:
             raise
 
     def unlock(self, *locks: LockHandle) -> None:
-        call = _prefix_calls.unlock(self.sessions, locks)
-        if call is not None:
-            self.send(call)
+        claimed = claim_held(self.sessions, locks)
+        if not claimed:
+            return
+        calls = self.requests
+        begun = calls and calls.unlock(self.patience, claimed[0].session, claimed)
+        if begun is not True:
+            self.go_on(_prefix_calls.unlock_claimed(claimed, begun), begun)
+
+    @property
+    def requests(self) -> Any:
+        """The calls of requests that the native module makes by itself; None where
+        there is no lane, or pandod is away."""
+        return None if self.presence.is_away else self.lane.requests
+
+    @property
+    def patience(self) -> float:
+        """The timeout of the calls of requests, without what they wait for."""
+        away_after = self.presence.away_after
+        return self.timeout if away_after is None else away_after
+
+    def go_on(self, call: Call[T], begun: Begun | None) -> T:
+        """As send(), for a call that the native module may have begun."""
+        if begun is None:
+            return self.send(call)
+        return self.send(call, _ended_on_lane(begun.answer), _late(begun.answer))
 
     def _timeout(self, call: Call[Any]) -> float:
-        """Without what the call waits for."""
-        away_after = self.presence.away_after
-        if away_after is None or not call.method.number:
-            return self.timeout
-        return away_after
+        return self.patience if call.method.number else self.timeout
 
     def _is_answered(self) -> bool:
         """Whether pandod answers a call that asks for nothing."""
@@ -325,7 +363,7 @@ class Connection:
         while unsettled is not None:
             call = unsettled
             try:
-                answer = self._attempt(call, self._timeout(call), first)
+                answer = self._attempt(call, SETTLE_TIMEOUT, first)
                 unsettled = call.give_back and call.give_back(answer)
             except PandoError as error:
                 if self._closing.wait(SETTLE_PAUSE):
@@ -365,6 +403,7 @@ class Connection:
                 request = open_lane_request(session)
                 grant = self._exchange_raw(OPEN_LANE, request, self.timeout)
                 self.lane.fetch(grant, self.timeout)
+                self.lane.open_requests(self.sessions, session)
         except PandoError as error:
             self.lane.close(str(error))
         finally:
@@ -377,6 +416,10 @@ def _begun_on_lane(pending: Any) -> Exchange:
 
 def _ended_on_lane(answer: Any) -> Exchange:
     return lambda _call, _request, _timeout: checked(answer)
+
+
+def _late(answer: Any) -> Exchange | None:
+    return _begun_on_lane(answer) if is_pending(answer) else None
 
 
 def _ended(answer: Any, error: BaseException | None) -> Exchange:

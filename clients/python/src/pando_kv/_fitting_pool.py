@@ -36,8 +36,9 @@ def difference(layout: KvLayout, model: str, pool: PoolDescription) -> str:
 
 
 def _pandod(layout: KvLayout, model: str, pool: PoolDescription) -> str:
-    """The command of a pandod whose pool is as large as this one, where it is."""
-    options = {"pool-bytes": str(pool.capacity_pages * pool.page_bytes)}
+    """The command of a pandod whose pool is as large as this one, if there is one."""
+    size = str(pool.capacity_pages * pool.page_bytes)
+    options = {"pool-bytes": "SIZE" if pool.is_absent else size}
     if any(shard.device != "host" for shard in pool.shards):
         options["pool-memory"] = "cuda"
     if len(pool.shards) > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from pando_kv.client import Lock
+from pando_kv._request_client import Lock
 
 
 class HeldPrefix:

@@ -6,16 +6,29 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from pando_kv._call import Call
-from pando_kv._codec import WHY_NOT_NATIVE, native
+from pando_kv import results
+from pando_kv._call import Begun, Call
 from pando_kv._memory_socket import close_all, fetch_memory
-from pando_kv._methods import plain
+from pando_kv._methods import (
+    ALLOCATE_PAGES,
+    FREE_PAGES,
+    INSERT,
+    MATCH_PREFIX,
+    UNLOCK,
+    plain,
+)
+from pando_kv._native_module import WHY_NOT_NATIVE, native
 from pando_kv._proto.pando.v1 import data_path_pb2
-from pando_kv._session import Session
+from pando_kv._session import Session, SessionTracker
 from pando_kv.errors import DeadlineError, PandoError, from_status
 from pando_kv.results import Gauges, PageStates
 
 OPEN_LANE = plain("/pando.v1.DataPath/OpenLane")
+
+_RESPONSES = {
+    method.number: method.response
+    for method in (ALLOCATE_PAGES, FREE_PAGES, INSERT, MATCH_PREFIX, UNLOCK)
+}
 
 
 def open_lane_request(session: Session) -> bytes:
@@ -60,6 +73,8 @@ class ClientLane:
             self.is_wanted = True
         self.native: Any = None
         """The lane itself; None: there is none. pandod may have closed it."""
+        self.requests: Any = None
+        """The calls of requests on it, each in one step of the native module."""
         self._gauges: Any = None
 
     @property
@@ -96,9 +111,17 @@ class ClientLane:
         except (PandoError, RuntimeError) as error:
             self._why_not = str(error)
 
+    def open_requests(self, sessions: SessionTracker, session: Session) -> None:
+        """`session` is the one that the lane was fetched for."""
+        if self.native is not None:
+            self.requests = native.RequestCalls(
+                self.native, sessions, session, results, Begun, _RESPONSES
+            )
+
     def close(self, why: str) -> None:
         """Calls that have no answer yet end, and go over gRPC."""
         lane, self.native, self._gauges = self.native, None, None
+        self.requests = None
         if self.is_wanted:
             self._why_not = why
         if lane is not None:
@@ -166,12 +189,18 @@ def take(pending: Any, timeout: float) -> Any:
 
 def checked(answer: Any) -> Any:
     """What the native module gives for a call: the fields of the response, or nothing,
-    or a serialized status."""
+    or a serialized status, or the call where its wait was ended."""
     if type(answer) is tuple:
         return answer
     if answer is None:
         raise NoAnswerError
+    if is_pending(answer):
+        raise as_pando_error(answer.take_error())
     raise from_status(answer)
+
+
+def is_pending(answer: Any) -> bool:
+    return native is not None and type(answer) is native.PendingCall
 
 
 def as_pando_error(error: BaseException) -> BaseException:

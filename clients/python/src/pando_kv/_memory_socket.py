@@ -7,7 +7,7 @@ import os
 import socket
 import struct
 
-from pando_kv.errors import PandoError
+from pando_kv.errors import PandoError, UnavailableError
 
 _HEADER = struct.Struct("<4sIII")  # magic, version, status, descriptors
 _SIZE = struct.Struct("<Q")
@@ -15,10 +15,11 @@ _TIMEVAL = struct.Struct("@ll")
 _MAGIC = b"PNDO"
 _VERSION = 1
 _OK = 0
-_REFUSALS = {
-    1: "does not know the attach token: it was used before, or is too old",
-    2: "could not export the memory",
-}
+_UNKNOWN_TOKEN = 1
+_NO_MEMORY = 2
+UNANSWERED = "MEMORY_SOCKET"
+"""The reason of an UnavailableError: nothing answers there, or a pandod that does not
+know the token. So it is when pandod dies."""
 # What one SCM_RIGHTS message can carry.
 _MAX_DESCRIPTORS = 253
 
@@ -37,6 +38,9 @@ def fetch_memory(path: str, token: bytes, timeout: float) -> list[tuple[int, int
             sizes = _receive(connection, fds)
         if len(fds) != len(sizes):
             raise _failure(f"sent {len(fds)} descriptors and {len(sizes)} sizes")
+    except (ConnectionError, FileNotFoundError) as error:
+        close_all(fds)
+        raise _no_answer(f"{path}: {error}") from error
     except OSError as error:
         close_all(fds)
         raise _failure(f"{path}: {error}") from error
@@ -81,8 +85,14 @@ def _receive(connection: socket.socket, fds: list[int]) -> list[int]:
     magic, version, status, count = _HEADER.unpack(header)
     if magic != _MAGIC or version != _VERSION:
         raise _failure(f"speaks {magic!r} version {version}, not version {_VERSION}")
+    if status == _UNKNOWN_TOKEN:
+        raise _no_answer(
+            "does not know the attach token: it was used before, or is too old"
+        )
+    if status == _NO_MEMORY:
+        raise _failure("could not export the memory")
     if status != _OK:
-        raise _failure(_REFUSALS.get(status, f"answered with status {status}"))
+        raise _failure(f"answered with status {status}")
     if count > _MAX_DESCRIPTORS:
         raise _failure(f"announced {count} descriptors; {_MAX_DESCRIPTORS} fit")
     sizes = _receive_exactly(connection, count * _SIZE.size, fds)
@@ -100,13 +110,17 @@ def _receive_exactly(connection: socket.socket, size: int, fds: list[int]) -> by
         )
         fds.extend(new_fds)
         if not chunk:
-            raise _failure(f"closed the connection after {len(data)} of {size} bytes")
+            raise _no_answer(f"closed the connection after {len(data)} of {size} bytes")
         data += chunk
     return data
 
 
 def _failure(what: str) -> PandoError:
     return PandoError("MEMORY_SOCKET", f"memory socket {what}")
+
+
+def _no_answer(what: str) -> UnavailableError:
+    return UnavailableError(UNANSWERED, f"memory socket {what}")
 
 
 def close_all(fds: list[int]) -> None:

@@ -14,7 +14,8 @@ from typing import Any
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 
-from pando_kv._codec import RAW, Codec, fields_of, make_codec, native, type_of
+from pando_kv._codec import RAW, Codec, fields_of, make_codec, type_of
+from pando_kv._native_module import native
 from pando_kv._proto.pando.v1 import data_path_pb2
 
 # Room for an error, or for an answer without lists; and for what a list of page ids,
@@ -22,6 +23,13 @@ from pando_kv._proto.pando.v1 import data_path_pb2
 SMALL_ANSWER: int = native.SMALL_ANSWER_BYTES if native else 0
 PAGE_BYTES: int = native.PAGE_ANSWER_BYTES if native else 0
 SCORE_BYTES: int = native.SCORE_ANSWER_BYTES if native else 0
+_MOST_PAGES = 2**32
+
+
+def answer_bytes(pages: int) -> int:
+    """Room for an answer with so many pages; a request for more than there can be is
+    refused before it needs the room."""
+    return SMALL_ANSWER + PAGE_BYTES * min(max(0, pages), _MOST_PAGES)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,15 +19,16 @@ _DIGITS = 16
 _NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")
 
 
-def model_digest(configuration: Any, **chosen: Any) -> str:
-    """`configuration` is the model's, of transformers; `chosen` is what the engine adds
-    to it: the revision, the element types, the quantization. Empty, which is compared
-    with nothing, where the operator vouches for all engines of the pool."""
+def model_digest(configuration: Mapping[str, Any], **chosen: Any) -> str:
+    """`configuration` is the model's, as transformers or the engine has it; `chosen` is
+    what the engine adds: the revision, the element types, the quantization. Empty,
+    which is compared with nothing, where the operator vouches for all engines of the
+    pool."""
     if os.environ.get(ANY_CONFIGURATION) == "1":
         return ""
     fields = {
         name: value
-        for name, value in configuration.to_dict().items()
+        for name, value in configuration.items()
         if name not in _NOT_OF_THE_MODEL
     }
     text = json.dumps(_plain([fields, chosen]), sort_keys=True)

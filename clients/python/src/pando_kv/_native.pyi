@@ -21,6 +21,7 @@ class PendingCall:
     def ready(self, timeout: float) -> bool: ...
     def done(self) -> bool: ...
     def wake_lane(self) -> bool: ...
+    def take_error(self) -> BaseException | None: ...
 
 class Lane:
     def __init__(self, memory: int, doorbell: int) -> None: ...
@@ -32,7 +33,7 @@ class Lane:
         answer_bytes: int,
         response: Codec,
         timeout: float,
-    ) -> tuple[Any, ...] | bytes | None: ...
+    ) -> tuple[Any, ...] | bytes | PendingCall | None: ...
     def prepare(
         self,
         method: int,
@@ -49,10 +50,64 @@ class Lane:
     def answers(self) -> int: ...
     def await_answers(self, seen: int, timeout: float) -> None: ...
 
+class RequestCalls:
+    """Each gives its result, None or a Begun; see request_calls.h."""
+
+    def __init__(
+        self,
+        lane: Lane,
+        sessions: Any,
+        session: Any,
+        results: Any,
+        begun: Any,
+        responses: dict[int, Codec],
+    ) -> None: ...
+    def match_prefix(
+        self,
+        timeout: float,
+        make_lock: Any,
+        tokens: Any,
+        namespace: Any,
+        after: Any,
+        max_tokens: Any,
+        lock: Any,
+        reserve_tokens: Any,
+        touch: Any,
+        pending_wait: Any,
+        load: Any,
+        /,
+    ) -> Any: ...
+    def insert(
+        self,
+        timeout: float,
+        tokens: Any,
+        page_ids: Any,
+        namespace: Any,
+        after: Any,
+        lock: Any,
+        relock: Any,
+        unlock: Any,
+        keep_duplicates: Any,
+        free_page_ids: Any,
+        generation: Any,
+        prompt_tokens: Any,
+        priority: Any,
+        output_tokens: Any,
+        expected_reuse: Any,
+        retain_seconds: Any,
+        /,
+    ) -> Any: ...
+    def allocate_pages(
+        self, timeout: float, pages: Any, at_least: Any, namespace: Any, /
+    ) -> Any: ...
+    def free_pages(self, timeout: float, page_ids: Any, generation: Any, /) -> Any: ...
+    def unlock(self, timeout: float, session: Any, locks: list[Any], /) -> Any: ...
+
 class Gauges:
     def __init__(self, memory: int) -> None: ...
     def read(self) -> tuple[Any, ...] | None: ...
 
+def as_uint32(values: Any) -> npt.NDArray[np.uint32] | None: ...
 def copy(targets: _Numbers, sources: _Numbers, sizes: _Numbers) -> None: ...
 
 class CudaCopier:

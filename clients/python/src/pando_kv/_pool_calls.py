@@ -6,15 +6,14 @@ import functools
 from dataclasses import dataclass
 from typing import Any
 
-from pando_kv._call import Call, namespace_values
+from pando_kv._call import Begun, Call, namespace_values, with_id_of
 from pando_kv._fitting_pool import difference
 from pando_kv._methods import (
     ALLOCATE_PAGES,
     FREE_PAGES,
-    PAGE_BYTES,
-    SMALL_ANSWER,
     AllocatePagesRequest,
     FreePagesRequest,
+    answer_bytes,
     plain,
 )
 from pando_kv._proto.pando.v1 import pool_pb2, session_pb2
@@ -33,8 +32,9 @@ def allocate_pages(
     *,
     at_least: int | None = None,
     namespace: Namespace | None = None,
+    begun: Begun | None = None,
 ) -> Call[Uint32Array]:
-    session = sessions.current()
+    session = begun.session if begun else sessions.current()
     request = AllocatePagesRequest(
         session_id=session.session_id,
         pages=pages,
@@ -49,34 +49,40 @@ def allocate_pages(
         sessions.room = made(PageRoom, free=free, evictable=evictable)
         return page_ids
 
-    return Call(
+    call = Call(
         ALLOCATE_PAGES,
         request,
         parse,
-        answer_bytes=SMALL_ANSWER + PAGE_BYTES * max(0, int(pages)),
+        answer_bytes=answer_bytes(int(pages)),
         repeats_in=session,
         give_back=functools.partial(
             free_pages, sessions, generation=session.generation
         ),
     )
+    return with_id_of(begun, call)
 
 
 def free_pages(
-    sessions: SessionTracker, page_ids: Any, *, generation: int | None = None
+    sessions: SessionTracker,
+    page_ids: Any,
+    *,
+    generation: int | None = None,
+    begun: Begun | None = None,
 ) -> Call[None]:
-    session = sessions.require_generation(generation)
+    session = begun.session if begun else sessions.require_generation(generation)
     request = FreePagesRequest(
         session_id=session.session_id,
         page_ids=as_uint32(page_ids, "page_ids"),
         request_id=session.next_request_id(),
     )
-    return Call(
+    call: Call[None] = Call(
         FREE_PAGES,
         request,
         lambda _: None,
         repeats_in=session,
         only_gives_back=True,
     )
+    return with_id_of(begun, call)
 
 
 def end_session(session_id: int) -> Call[None]:

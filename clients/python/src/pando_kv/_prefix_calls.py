@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pando_kv._call import Call, handle_values, namespace_values
+from pando_kv._call import Begun, Call, handle_values, namespace_values, with_id_of
 from pando_kv._locks import LockHandle, claim_held, claim_one
 from pando_kv._methods import (
     INSERT,
     LOCK,
     MATCH_PREFIX,
     MATCH_PREFIXES,
-    PAGE_BYTES,
     SCORE_BYTES,
     SMALL_ANSWER,
     UNLOCK,
@@ -24,6 +24,7 @@ from pando_kv._methods import (
     MatchPrefixesRequest,
     MatchPrefixRequest,
     UnlockRequest,
+    answer_bytes,
     plain,
 )
 from pando_kv._pool_calls import free_pages
@@ -95,8 +96,11 @@ def match_prefix(
     touch: bool = True,
     pending_wait: float = 0.0,
     load: Load = Load.SERVER_POLICY,
+    begun: Begun | None = None,
 ) -> Call[Match[LockT]]:
-    session = sessions.current()
+    if math.isnan(pending_wait):
+        raise ValueError("pending_wait is nan; must be a number of seconds")
+    session = begun.session if begun else sessions.current()
     prompt = as_uint32(tokens, "tokens")
 
     def call_from(place: Place) -> Call[Match[LockT]]:
@@ -117,14 +121,14 @@ def match_prefix(
                 load=load.value,
             ),
             lambda answer: _match(sessions, session, make_lock, place, answer),
-            answer_bytes=SMALL_ANSWER + PAGE_BYTES * pages,
+            answer_bytes=answer_bytes(pages),
             repeats_in=session if lock else None,
             give_back=functools.partial(_give_back, sessions) if lock else None,
             pending_wait=pending_wait,
             whole=_whole(place, call_from),
         )
 
-    return call_from(_place(session, after, prompt))
+    return with_id_of(begun, call_from(_place(session, after, prompt)))
 
 
 def _match(
@@ -259,18 +263,20 @@ def insert(
     output_tokens: int | None = None,
     expected_reuse: ExpectedReuse = ExpectedReuse.UNKNOWN,
     retain_seconds: int = 0,
+    begun: Begun | None = None,
 ) -> Call[Insert]:
+    """A call that has begun was checked, and its lock is claimed."""
     if relock and unlock:
         raise ValueError("relock and unlock are both set; choose one")
     if after is not None and lock is not None:
         raise ValueError("after and lock are both set; choose one")
-    session = sessions.require_generation(generation)
-    if lock is not None:
+    session = begun.session if begun else sessions.require_generation(generation)
+    if lock is not None and begun is None:
         lock.require_held(sessions)
     added = as_uint32(tokens, "tokens")
     pages = as_uint32(page_ids, "page_ids")
     freed = as_uint32(free_page_ids, "free_page_ids")
-    if lock is not None and pages.size:
+    if lock is not None and pages.size and begun is None:
         lock.require_known_end()
 
     def call_from(place: Place) -> Call[Insert]:
@@ -294,7 +300,7 @@ def insert(
                 request_id=session.next_request_id(),
             ),
             lambda answer: parse(place, answer),
-            answer_bytes=SMALL_ANSWER + PAGE_BYTES * pages.size,
+            answer_bytes=answer_bytes(pages.size),
             moves=lock if relock else None,
             repeats_in=session,
             unpublished=unpublished if lock is not None else None,
@@ -322,10 +328,10 @@ def insert(
             handle=handle,
         )
 
-    call = call_from(_place(session, after, added))
+    call = with_id_of(begun, call_from(_place(session, after, added)))
     if unlock and lock is not None:
         # Last, when nothing can fail any more but the sending.
-        call.releases = claim_one(sessions, lock)
+        call.releases = [lock] if begun else claim_one(sessions, lock)
     return call
 
 
@@ -364,7 +370,7 @@ def lock(
             ),
             parse,
             repeats_in=session,
-            give_back=lambda lock: _unlock(claim_one(sessions, lock)),
+            give_back=lambda lock: unlock_claimed(claim_one(sessions, lock)),
             whole=_whole(place, call_from),
         )
 
@@ -378,17 +384,19 @@ def lock(
 def unlock(sessions: SessionTracker, locks: Sequence[LockHandle]) -> Call[None] | None:
     """None if every lock was released already."""
     claimed = claim_held(sessions, locks)
-    return _unlock(claimed) if claimed else None
+    return unlock_claimed(claimed) if claimed else None
 
 
-def _unlock(claimed: Sequence[LockHandle]) -> Call[None]:
+def unlock_claimed(
+    claimed: Sequence[LockHandle], begun: Begun | None = None
+) -> Call[None]:
     session = claimed[0].session
     request = UnlockRequest(
         session_id=session.session_id,
         lock_ids=[lock.lock_id for lock in claimed],
         request_id=session.next_request_id(),
     )
-    return Call(
+    call: Call[None] = Call(
         UNLOCK,
         request,
         lambda _: None,
@@ -396,6 +404,7 @@ def _unlock(claimed: Sequence[LockHandle]) -> Call[None]:
         repeats_in=session,
         only_gives_back=True,
     )
+    return with_id_of(begun, call)
 
 
 NOTHING_TO_UNLOCK: Call[None] = Call(UNLOCK, UnlockRequest(), lambda _: None)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from pando_kv._held_prefix import HeldPrefix
+from pando_kv._request_client import Lock
 from pando_kv._side_calls import SideCalls
 from pando_kv._wire import Uint32Array
-from pando_kv.client import Client, Lock
+from pando_kv.client import Client
 from pando_kv.errors import PandoError
 from pando_kv.results import Load, Match, Namespace, PendingOutcome
 

@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from google.protobuf.message import Message
 
+from pando_kv._native_module import native
+
 Uint32Array = npt.NDArray[np.uint32]
 MessageT = TypeVar("MessageT", bound=Message)
 
@@ -42,6 +44,10 @@ def as_uint32(values: Any, name: str) -> Uint32Array:
         return values
     if type(values) is tuple and not values:
         return _NONE
+    if type(values) is list and native is not None:
+        taken: Uint32Array | None = native.as_uint32(values)
+        if taken is not None:
+            return taken
     try:
         array = np.asarray(values)
     except OverflowError:

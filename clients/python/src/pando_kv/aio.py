@@ -360,23 +360,22 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         """
         if (expected_layout and expected_layout.has_no_size) or self.pool.is_open:
             await self._say_layout(expected_layout, model)
-        grant = await self._connection.send(
-            _pool_calls.attach_pool(
+        return await self._connection.attach(
+            lambda: _pool_calls.attach_pool(
                 self._sessions,
                 expected_layout=expected_layout,
                 model=model,
                 model_digest=model_digest,
-            )
-        )
-        return await asyncio.to_thread(
-            MappedPool.attach,
-            grant.session.pool,
-            grant.session.epoch,
-            grant.memory_socket,
-            grant.token,
-            self._connection.timeout,
-            shards,
-            addresses,
+            ),
+            lambda grant: MappedPool.attach(
+                grant.session.pool,
+                grant.session.epoch,
+                grant.memory_socket,
+                grant.token,
+                self._connection.timeout,
+                shards,
+                addresses,
+            ),
         )
 
     async def _say_layout(self, layout: KvLayout | None, model: str | None) -> None:
@@ -396,11 +395,11 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         limit has passed (--quarantine). Keep session ids within the engine: all who
         know one may act in its name.
         """
-        grant = await self._connection.send(
-            _pool_calls.link_session(self._sessions, session_id)
-        )
-        link = await asyncio.to_thread(
-            SessionLink, grant.memory_socket, grant.token, self._connection.timeout
+        link = await self._connection.attach(
+            lambda: _pool_calls.link_session(self._sessions, session_id),
+            lambda grant: SessionLink(
+                grant.memory_socket, grant.token, self._connection.timeout
+            ),
         )
         self._links.append(link)
         return link

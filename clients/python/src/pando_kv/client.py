@@ -13,20 +13,14 @@ from pando_kv._batch import CallList
 from pando_kv._block_client import BlockClient
 from pando_kv._channel import Access
 from pando_kv._connection import Connection
-from pando_kv._locks import LockHandle
 from pando_kv._memory_socket import SessionLink
 from pando_kv._operator_client import OperatorClient
+from pando_kv._request_client import Lock, RequestClient
 from pando_kv._session import Session, SessionTracker
-from pando_kv._wire import Uint32Array
-from pando_kv.errors import PandoError
 from pando_kv.layout import KvLayout, PoolDescription
 from pando_kv.pool import MappedPool
 from pando_kv.results import (
-    ExpectedReuse,
     Gauges,
-    Insert,
-    Load,
-    Match,
     Namespace,
     PageRoom,
     PrefixHandle,
@@ -36,7 +30,7 @@ from pando_kv.results import (
 from pando_kv.tls import Tls
 
 
-class Client(BlockClient, OperatorClient):
+class Client(RequestClient, BlockClient, OperatorClient):
     """One worker's session with pandod. Any thread may use it.
 
     A request takes two calls:
@@ -189,53 +183,6 @@ class Client(BlockClient, OperatorClient):
         """Whether the server is shutting down: finish what runs, admit nothing new."""
         return self._sessions.draining
 
-    def match_prefix(
-        self,
-        tokens: Any,
-        *,
-        namespace: Namespace | None = None,
-        after: PrefixHandle | None = None,
-        max_tokens: int | None = None,
-        lock: bool = False,
-        reserve_tokens: int = 0,
-        touch: bool = True,
-        pending_wait: float = 0.0,
-        load: Load = Load.SERVER_POLICY,
-    ) -> Match[Lock]:
-        """Finds the longest cached prefix of the prompt, in whole pages.
-
-        `max_tokens` caps the match (None: no cap, 0: no match). `lock` locks what
-        matched, even if that is nothing. `reserve_tokens` reserves pages so that
-        matched and reserved pages together have room for this many tokens from the
-        start of the prompt; it needs `lock`. All of it happens in one step, or nothing
-        does.
-
-        `after` is a handle of a prefix of this prompt, from an earlier match or insert.
-        `tokens` is still the whole prompt; the tokens that the handle covers are
-        neither sent nor compared. When the handle is gone, the whole prompt is sent,
-        and `first_page` of the result is 0.
-
-        `pending_wait` is for the case that another call computes the page after the
-        match: how many seconds, at most 600, to wait for it instead of computing the
-        page again. It is added to the timeout, and needs `lock`.
-
-        `load` says what is done about tokens that only a tier has.
-        """
-        call = _prefix_calls.match_prefix(
-            self._sessions,
-            self._make_lock,
-            tokens,
-            namespace=namespace,
-            after=after,
-            max_tokens=max_tokens,
-            lock=lock,
-            reserve_tokens=reserve_tokens,
-            touch=touch,
-            pending_wait=pending_wait,
-            load=load,
-        )
-        return self._connection.send(call)
-
     def match_prefixes(
         self, queries: Sequence[PrefixQuery], *, tell_loadable: bool = False
     ) -> list[PrefixScore]:
@@ -255,74 +202,6 @@ class Client(BlockClient, OperatorClient):
             self._connection.send(call)
         return scoring.scores
 
-    def insert(
-        self,
-        tokens: Any,
-        page_ids: Any,
-        *,
-        namespace: Namespace | None = None,
-        after: PrefixHandle | None = None,
-        lock: Lock | None = None,
-        relock: bool = False,
-        unlock: bool = False,
-        keep_duplicates: bool = False,
-        free_page_ids: Any = (),
-        generation: int | None = None,
-        prompt_tokens: int = 0,
-        priority: int = 0,
-        output_tokens: int | None = None,
-        expected_reuse: ExpectedReuse = ExpectedReuse.UNKNOWN,
-        retain_seconds: int = 0,
-    ) -> Insert:
-        """Publishes pages whose KV is complete, one for each whole page of tokens.
-
-        From then on the pages are immutable, and every worker matches them. Pages whose
-        tokens were cached already (duplicates) are freed, unless `keep_duplicates`.
-
-        With `lock`, tokens and page ids begin where the lock ends, in its namespace.
-        `relock` moves the lock to the end of the insert (a chunk of a prefill),
-        `unlock` releases it (the finish of a request). After a match with
-        `reserve_tokens` the server holds the rest of the prompt: the first
-        `prompt_tokens` tokens after the lock need not be sent, and `tokens`, which may
-        be empty, are those that follow. `free_page_ids` are reserved pages to free in
-        the same step.
-
-        Without a lock, `generation` guards the page ids: those of a session that is
-        over are refused. `after` may be a handle of a prefix of `tokens`, whose tokens
-        are then not sent; `tokens` and `page_ids` are still those from the start.
-
-        In a bigram namespace n tokens, those of `prompt_tokens` included, are n - 1
-        units, and there is a page for each whole page of units. `priority` counts for
-        the eviction policy of that name: a prefix of higher priority is kept longer.
-        `output_tokens`, how many tokens the request generated so far, is a hint for
-        the policy reuse; without it those count that are inserted after the prompt.
-
-        `expected_reuse` and `retain_seconds` are hints for what is evicted: a prefix
-        that has ended goes first, until it is used again; one that is retained is
-        spared until its time is up, at most for as long as its quota class may, while
-        others are left. A later insert can only lengthen that time, or end it.
-        """
-        return self._connection.send(
-            _prefix_calls.insert(
-                self._sessions,
-                tokens,
-                page_ids,
-                namespace=namespace,
-                after=after,
-                lock=lock,
-                relock=relock,
-                unlock=unlock,
-                keep_duplicates=keep_duplicates,
-                free_page_ids=free_page_ids,
-                generation=generation,
-                prompt_tokens=prompt_tokens,
-                priority=priority,
-                output_tokens=output_tokens,
-                expected_reuse=expected_reuse,
-                retain_seconds=retain_seconds,
-            )
-        )
-
     def lock(
         self,
         tokens: Any,
@@ -336,36 +215,9 @@ class Client(BlockClient, OperatorClient):
         )
         return self._connection.send(call)
 
-    def unlock(self, *locks: Lock) -> None:
-        """Releases locks, all or none. Locks that were released already are skipped."""
-        self._connection.unlock(*locks)
-
     def evict(self, pages: int) -> int:
         """Evicts up to `pages` pages; returns how many it evicted."""
         return self._connection.send(_prefix_calls.evict(pages))
-
-    def allocate_pages(
-        self,
-        pages: int,
-        *,
-        at_least: int | None = None,
-        namespace: Namespace | None = None,
-    ) -> Uint32Array:
-        """Reserves pages for the session, evicting as needed.
-
-        All or nothing; with `at_least`, as many as there is room for, but no fewer than
-        `at_least`. They count for the quota of the namespace.
-        """
-        call = _pool_calls.allocate_pages(
-            self._sessions, pages, at_least=at_least, namespace=namespace
-        )
-        return self._connection.send(call)
-
-    def free_pages(self, page_ids: Any, *, generation: int | None = None) -> None:
-        """Gives reserved pages back, all or none."""
-        self._connection.send(
-            _pool_calls.free_pages(self._sessions, page_ids, generation=generation)
-        )
 
     def end_session(self, session: Session) -> None:
         """Declares that nothing in this process, and no kernel on the device, writes
@@ -407,22 +259,22 @@ class Client(BlockClient, OperatorClient):
         """
         if (expected_layout and expected_layout.has_no_size) or self.pool.is_open:
             self._say_layout(expected_layout, model)
-        grant = self._connection.send(
-            _pool_calls.attach_pool(
+        return self._connection.attach(
+            lambda: _pool_calls.attach_pool(
                 self._sessions,
                 expected_layout=expected_layout,
                 model=model,
                 model_digest=model_digest,
-            )
-        )
-        return MappedPool.attach(
-            grant.session.pool,
-            grant.session.epoch,
-            grant.memory_socket,
-            grant.token,
-            self._connection.timeout,
-            shards,
-            addresses,
+            ),
+            lambda grant: MappedPool.attach(
+                grant.session.pool,
+                grant.session.epoch,
+                grant.memory_socket,
+                grant.token,
+                self._connection.timeout,
+                shards,
+                addresses,
+            ),
         )
 
     def _say_layout(self, layout: KvLayout | None, model: str | None) -> None:
@@ -442,10 +294,12 @@ class Client(BlockClient, OperatorClient):
         limit has passed (--quarantine). Keep session ids within the engine: all who
         know one may act in its name.
         """
-        grant = self._connection.send(
-            _pool_calls.link_session(self._sessions, session_id)
+        link = self._connection.attach(
+            lambda: _pool_calls.link_session(self._sessions, session_id),
+            lambda grant: SessionLink(
+                grant.memory_socket, grant.token, self._connection.timeout
+            ),
         )
-        link = SessionLink(grant.memory_socket, grant.token, self._connection.timeout)
         self._links.append(link)
         return link
 
@@ -499,36 +353,6 @@ class Batch(CallList["Lock"]):
             self.send()
         else:
             self._give_up()
-
-
-class Lock(LockHandle):
-    """A lock of the synchronous client, released on leaving its `with` block."""
-
-    def __init__(
-        self,
-        connection: Connection,
-        session: Session,
-        lock_id: int,
-        tokens: int,
-        handle: PrefixHandle | None,
-    ) -> None:
-        super().__init__(connection.sessions, session, lock_id, tokens, handle)
-        self._connection = connection
-
-    def release(self) -> None:
-        """Does nothing if the lock was released already."""
-        self._connection.unlock(self)
-
-    def __enter__(self) -> Lock:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        try:
-            self.release()
-        except PandoError:
-            # The error of the block is the one to tell.
-            if error is None:
-                raise
 
 
 def _close(connection: Connection, links: Sequence[SessionLink]) -> None:

@@ -246,6 +246,8 @@ class PoolDescription:
     is_open: bool = False
     """The pool takes its layout from the first worker that attaches with one; until
     then it has no pages, and `layout` says nothing."""
+    is_absent: bool = False
+    """The server has blocks and no pool; the other fields say nothing."""
 
     @classmethod
     def from_message(cls, message: types_pb2.PoolDescription) -> PoolDescription:
@@ -260,6 +262,7 @@ class PoolDescription:
             fingerprint=message.fingerprint,
             page_bytes=message.page_bytes,
             is_open=message.is_open,
+            is_absent=message.is_absent,
         )
 
 

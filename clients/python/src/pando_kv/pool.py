@@ -51,6 +51,10 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
                 self._check_shard(shard)
                 device = description.shards[shard].device
                 self._shards[shard] = map_shard(device, *memory[shard], wanted[shard])
+        except BaseException:
+            # The error's traceback refers to this object, for as long as it is kept.
+            self.close()
+            raise
         finally:
             for fd, _ in memory:
                 os.close(fd)

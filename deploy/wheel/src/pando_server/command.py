@@ -4,23 +4,31 @@ usage: pando up [OPTIONS OF pandod]
        pando run [-n N] [--zero-copy] [--address ADDRESS] -- sglang serve ...
        pando run [-n N] [--zero-copy] [--address ADDRESS] -- vllm serve ...
 
-`up` starts pandod in the background, unless one serves at the socket already. `run`
-runs an engine, or N of them on consecutive ports, with the flags that put it on the
-pool; it prints the whole command.
+`up` starts pandod in the background, unless one serves at the socket already, and
+pando-keeper starts it again when it is killed. `run` runs an engine, or N of them on
+consecutive ports, with the flags that put it on the pool; it prints the whole command.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 
+from pando_server.programs import path_of
 from pando_server.run import run
 from pando_server.up import up
+
+_USAGE = __doc__.split("\n\n")[1].removeprefix("usage: ")
+# pandod answers these and ends.
+_ANSWERED = ("--help", "--version", "--check-config", "--print-config")
 
 
 def main() -> int:
     verb, *arguments = sys.argv[1:] or ["--help"]
     if verb == "up":
+        if any(argument in _ANSWERED for argument in arguments):
+            return subprocess.run([path_of("pandod"), *arguments]).returncode
         return up(arguments)
     if verb == "run":
         return run(_run_options(arguments))
@@ -29,7 +37,7 @@ def main() -> int:
 
 
 def _run_options(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="pando run", usage=__doc__.split("\n\n")[1])
+    parser = argparse.ArgumentParser(prog="pando run", usage=_USAGE)
     parser.add_argument("-n", type=int, default=1, help="how many engines")
     parser.add_argument(
         "--zero-copy", action="store_true", help="vLLM computes in the pool itself"

@@ -1,4 +1,5 @@
-"""What an engine's command needs to be put on a pool, from what pandod says of it.
+"""What an engine's command needs to be put on a pool, or on blocks, from what pandod
+says of itself.
 
 docs/engines.md has the same as a table.
 """
@@ -12,8 +13,8 @@ from typing import Any
 FIRST_PORTS = {"sglang": 30000, "vllm": 8000}
 
 
-class UnknownEngineError(Exception):
-    """The command is none of an engine that Pando has an adapter for."""
+class BadCommandError(Exception):
+    """The command is no engine's that Pando has an adapter for, or lacks a word."""
 
 
 def engine_of(command: list[str]) -> str:
@@ -24,7 +25,7 @@ def engine_of(command: list[str]) -> str:
     for engine in FIRST_PORTS:
         if engine in words:
             return engine
-    raise UnknownEngineError(
+    raise BadCommandError(
         f"'{command[0]}' is no engine; may be {' or '.join(FIRST_PORTS)}"
     )
 
@@ -36,10 +37,37 @@ def environment_for(address: str, pool: dict[str, Any]) -> dict[str, str]:
     return added
 
 
+def block_flags_for(command: list[str]) -> dict[str, str]:
+    """Those that the command lacks for blocks, in order; an empty value is none."""
+    if engine_of(command) == "sglang":
+        linker = {
+            "linker": "PandoLinker",
+            "linker_module_path": "pando_kv.sglang.linker",
+        }
+        flag = "--unified-cache-external-linker"
+        flags = {
+            "--enable-unified-cache-external-linker": "",
+            f"{flag}-backend": "dynamic",
+            f"{flag}-config": json.dumps(linker),
+        }
+    else:
+        spec = {
+            "spec_name": "PandoOffloadingSpec",
+            "spec_module_path": "pando_kv.vllm.offloading",
+        }
+        config = {
+            "kv_connector": "OffloadingConnector",
+            "kv_role": "kv_both",
+            "kv_connector_extra_config": spec,
+        }
+        flags = {"--kv-transfer-config": json.dumps(config)}
+    return _lacking(command, flags)
+
+
 def flags_for(
     command: list[str], pool: dict[str, Any], zero_copy: bool
 ) -> dict[str, str]:
-    """The flags that the command lacks, in order; an empty value is none."""
+    """Those that the command lacks for a pool."""
     engine = engine_of(command)
     page_tokens = pool["layout"]["page_tokens"]
     # An open pool has one when its first engine has said its layout.
@@ -63,7 +91,7 @@ def flags_for(
         sizes = ("--tensor-parallel-size", "-tp")
     if shards > 1 and not any(_has(command, size) for size in sizes):
         flags[sizes[0]] = str(shards)
-    return {flag: value for flag, value in flags.items() if not _has(command, flag)}
+    return _lacking(command, flags)
 
 
 def with_port(command: list[str], number: int) -> list[str]:
@@ -72,12 +100,14 @@ def with_port(command: list[str], number: int) -> list[str]:
     rest = []
     arguments = iter(command)
     for argument in arguments:
-        if argument == "--port":
-            first = int(next(arguments))
-        elif argument.startswith("--port="):
-            first = int(argument.partition("=")[2])
-        else:
+        flag, _, value = argument.partition("=")
+        if flag != "--port":
             rest.append(argument)
+            continue
+        value = value or next(arguments, "")
+        if not value.isdecimal():
+            raise BadCommandError(f"--port is '{value}'; must be a number")
+        first = int(value)
     return [*rest, "--port", str(first + number)]
 
 
@@ -95,6 +125,10 @@ def _connector(pool: dict[str, Any], zero_copy: bool) -> str:
     if extra:
         config["kv_connector_extra_config"] = extra
     return json.dumps(config)
+
+
+def _lacking(command: list[str], flags: dict[str, str]) -> dict[str, str]:
+    return {flag: value for flag, value in flags.items() if not _has(command, flag)}
 
 
 def _has(command: list[str], flag: str) -> bool:

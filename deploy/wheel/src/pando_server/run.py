@@ -1,4 +1,4 @@
-"""Runs engines on the pool of a pandod."""
+"""Runs engines on the pool of a pandod, or on its blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import sys
 from typing import Any
 
 from pando_server.engine_flags import (
-    UnknownEngineError,
+    BadCommandError,
+    block_flags_for,
     engine_of,
     environment_for,
     flags_for,
@@ -25,7 +26,8 @@ def run(options: argparse.Namespace) -> int:
     """Returns the exit status of the first engine that ends; the others are ended."""
     try:
         engine_of(options.engine)
-    except UnknownEngineError as error:
+        by_port = [with_port(options.engine, number) for number in range(options.n)]
+    except BadCommandError as error:
         print(f"pando run: {error}", file=sys.stderr)
         return 2
     status = _status(options.address)
@@ -34,13 +36,20 @@ def run(options: argparse.Namespace) -> int:
         return 1
     pool = status["pool"]
     added = environment_for(status["address"], pool)
-    flags = flags_for(options.engine, pool, options.zero_copy)
+    if not pool.get("is_absent"):
+        flags = flags_for(options.engine, pool, options.zero_copy)
+    elif options.zero_copy:
+        print(
+            "pando run: --zero-copy needs a pool, and this pandod has blocks alone; "
+            "start one with `pando up --pool-bytes SIZE`",
+            file=sys.stderr,
+        )
+        return 1
+    else:
+        flags = block_flags_for(options.engine)
     words = [word for pair in flags.items() for word in pair if word]
-    commands = [[*options.engine, *words]]
-    if options.n > 1:
-        commands = [
-            [*with_port(options.engine, number), *words] for number in range(options.n)
-        ]
+    engines = by_port if options.n > 1 else [options.engine]
+    commands = [[*engine, *words] for engine in engines]
     for command in commands:
         variables = [f"{name}={shlex.quote(value)}" for name, value in added.items()]
         print(*variables, shlex.join(command), flush=True)

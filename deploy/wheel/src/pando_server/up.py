@@ -1,9 +1,10 @@
-"""Starts pandod in the background."""
+"""Starts pandod in the background, under a keeper."""
 
 from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -26,14 +27,16 @@ def up(arguments: list[str]) -> int:
     if _serves(address):
         print(f"pandod serves already at {address}; these options are not used")
         return 0
-    process, log = _start(arguments)
-    if process.poll() is not None:
+    process, log, died = _start(arguments)
+    if process.returncode is not None:
         last = log.read_text(errors="replace").strip().splitlines()[-1:]
-        print(f"pandod has not started: {''.join(last)}", file=sys.stderr)
-        return process.returncode
+        print(f"pandod has not started: {died or ''.join(last)}", file=sys.stderr)
+        return 1 if died else process.returncode
     http = _value_of("http", options.stdout)
-    console = f"http://{http}/console/" if http else "off"
-    print(f"pandod serves at {address} (process {process.pid})")
+    has_console = http and _value_of("console", options.stdout) != "no"
+    console = f"http://{http}/console/" if has_console else "off"
+    print(f"pandod serves at {address}")
+    print(f"keeper:  process {process.pid} starts it again when it is killed")
     print(f"console: {console}")
     print(f"log:     {log}")
     print(f"stop:    pandoctl --address {address} drain --exit")
@@ -53,8 +56,9 @@ def _serves(address: str) -> bool:
     return asked.returncode == 0
 
 
-def _start(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
-    """A pandod that is ready, or has ended; and its log."""
+def _start(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path, str]:
+    """The keeper of a pandod that is ready, or a keeper that has ended; its log; and
+    how pandod was killed, if it was."""
     descriptor, log = tempfile.mkstemp(prefix="pandod-", suffix=".log")
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -62,8 +66,12 @@ def _start(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
     ):
         path = f"{folder}/notify"
         manager.bind(path)
+        # An exception, while the keeper is being started, would leave it behind: it
+        # does not get the terminal's signals itself.
+        interrupts: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda n, _: interrupts.append(n))
         process = subprocess.Popen(
-            [path_of("pandod"), *arguments],
+            [path_of("pando-keeper"), path_of("pandod"), *arguments],
             env=os.environ | {"NOTIFY_SOCKET": path},
             stdin=subprocess.DEVNULL,
             stdout=descriptor,
@@ -71,11 +79,29 @@ def _start(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path]:
             start_new_session=True,
         )
         os.close(descriptor)
-        manager.settimeout(0.1)
-        while process.poll() is None:
-            try:
-                if b"READY=1" in manager.recv(4096):
-                    break
-            except TimeoutError:
-                continue
-    return process, Path(log)
+        died = _wait_until_ready(process, manager, interrupts)
+        signal.signal(signal.SIGINT, before)
+        if interrupts:
+            process.kill()
+            raise KeyboardInterrupt
+    return process, Path(log), died
+
+
+def _wait_until_ready(
+    process: subprocess.Popen[bytes], manager: socket.socket, interrupts: list[int]
+) -> str:
+    """Or until the keeper has ended, or is to be. Returns how pandod was killed, if it
+    was."""
+    manager.settimeout(0.1)
+    while process.poll() is None and not interrupts:
+        try:
+            said = manager.recv(4096).decode()
+        except TimeoutError:
+            continue
+        if "READY=1" in said:
+            break
+        # One that is killed as it starts would be started again without end.
+        process.kill()
+        process.wait()
+        return said.removeprefix("STATUS=")
+    return ""

@@ -48,6 +48,8 @@ def run_program(
         elif what == "abort" and names:
             engine.abort(names.pop(choose.randrange(len(names))))
         elif what == "reset":
+            # vLLM asserts that a step has sent what an abort or a reset before left.
+            engine.step()
             engine.reset()
         elif what == "forget":
             engine.forget()

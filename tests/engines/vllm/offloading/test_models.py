@@ -1,6 +1,8 @@
 """Real engines over one memory: each says what it says alone, with what the other has
 computed."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from engines.vllm.offloading.conftest import nothing_is_held, serve_blocks
@@ -12,6 +14,8 @@ from pando_kv import Client
 
 LENGTHS = [860, 601, 330, 97]
 NEW = 12
+LATENT = "deepseek mla"
+HAS_AMX = "amx_tile" in Path("/proc/cpuinfo").read_text()
 
 
 def one_by_one(engine, prompts):
@@ -22,6 +26,8 @@ def one_by_one(engine, prompts):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_engines_say_the_same_with_what_another_one_has_computed(name, forks, tmp_path):
+    if name == LATENT and not HAS_AMX:
+        pytest.skip("vLLM caches no latent attention on a CPU without AMX")
     model, given = make(name, tmp_path / "model"), ARGUMENTS.get(name, {})
     given = given | {"model": str(model), "enable_prefix_caching": True}
     server = serve_blocks(tmp_path, "128MiB")
@@ -65,4 +71,18 @@ def test_engines_say_the_same_with_what_another_one_has_computed(name, forks, tm
         first.close()
         eventually(lambda: nothing_is_held(operator))
         assert operator.check_invariants() == []
+    server.close()
+
+
+@pytest.mark.skipif(HAS_AMX, reason="vLLM caches latent attention on a CPU with AMX")
+def test_latent_attention_is_refused_where_vllm_caches_no_prefix_of_it(forks, tmp_path):
+    server = serve_blocks(tmp_path)
+    with pytest.raises(AssertionError, match="does not support latent attention"):
+        forks.start(
+            "latent",
+            model=str(make(LATENT, tmp_path / "model")),
+            enable_prefix_caching=True,
+            pando=server.address,
+            connector=CONNECTOR,
+        )
     server.close()

@@ -1,6 +1,7 @@
 """vLLM's own Scheduler over blocks: what is found, how often pandod is asked, and what
 is given back."""
 
+import itertools
 import time
 
 import numpy as np
@@ -10,7 +11,9 @@ from engines.vllm.offloading.conftest import nothing_is_held
 from engines.vllm.offloading.late_copies import do_copies_late
 from engines.vllm.start import prompt
 from eventually import eventually
-from pando_kv.vllm.offloading import scheduler
+from pando_kv import SessionLink
+from pando_kv.errors import UnavailableError
+from pando_kv.vllm.offloading import scheduler, worker
 
 LONG = 1000.0
 
@@ -239,3 +242,30 @@ def test_memory_that_is_full_costs_nothing(start, operator, monkeypatch):
     assert first.ask("computed", tokens) == 0
     first.forget()
     assert first.ask("found", tokens) == 480
+
+
+def test_a_worker_that_pandod_does_not_hear_links_itself_again(start, monkeypatch):
+    """It may write in blocks of the scheduler's session, which must outlive the
+    scheduler for as long."""
+    links = []
+
+    def fail_once(*given):
+        if not links:
+            links.append(None)
+            raise UnavailableError("UNAVAILABLE", "nothing answers")
+        links.append(SessionLink(*given))
+        return links[-1]
+
+    monkeypatch.setattr(worker, "SessionLink", fail_once)
+    engine = start()
+    seeds = itertools.count(20)
+
+    def is_linked_after_a_request() -> bool:
+        seed = next(seeds)
+        engine.ask(f"request {seed}", prompt(100, seed=seed))
+        return len(links) == 2
+
+    # One request may be several transfers: the link may be there after the first.
+    eventually(is_linked_after_a_request)
+    is_linked_after_a_request()
+    assert len(links) == 2

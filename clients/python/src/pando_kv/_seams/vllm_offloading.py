@@ -67,6 +67,9 @@ LEANS_ON: dict[str, str | None] = {
     "vllm.distributed.kv_transfer:get_kv_transfer_group": "",
     "vllm.distributed.kv_transfer:has_kv_transfer_group": "",
     "vllm.utils.hashing:get_hash_fn_by_name": "hash_fn_name",
+    "vllm.platforms:current_platform": None,
+    "vllm.platforms.interface:Platform.is_cpu": "self",
+    "vllm.config:ModelConfig.use_mla": None,
     # On a GPU.
     _COPIES + "__init__": (
         "self gpu_tensors cpu_tensors blocks_per_chunk layer_refs_per_group gpu_to_cpu "

@@ -3,8 +3,8 @@ pages are those that the session has reserved, and its prefix cache is Pando's i
 
 mini-SGLang has no plug-ins. A server is started by `python3 -m pando_kv.minisgl.serve`,
 which takes mini-SGLang's own arguments; where a program makes an `LLM`, it calls
-`use_pando()` before. The address is in PANDO_ADDRESS. Importing this loads nothing of
-mini-SGLang.
+`use_pando()` before. PANDO_ADDRESS says where pandod is, else it is at the default
+socket. Importing this loads nothing of mini-SGLang.
 """
 
 from __future__ import annotations

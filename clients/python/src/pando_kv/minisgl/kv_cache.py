@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 from typing import Any
@@ -13,6 +14,7 @@ from minisgl.engine.graph import GraphRunner
 from minisgl.kvcache.base import BaseKVCachePool
 
 from pando_kv import Client, DType, KvLayout, MappedPool
+from pando_kv._model_digest import model_digest
 from pando_kv._open_pool import at_start
 from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._same_device import require_same_device
@@ -143,7 +145,12 @@ def _attach_once(
         page_tokens=page_size,
     )
     try:
-        return client.attach_pool(expected_layout=layout, model=model)
+        return client.attach_pool(
+            expected_layout=layout,
+            model=model,
+            # All that mini-SGLang takes from the model's configuration.
+            model_digest=model_digest(dataclasses.asdict(model_config), dtype=dtype),
+        )
     except LayoutMismatchError as error:
         page_tokens = client.pool.layout.page_tokens
         raise ValueError(

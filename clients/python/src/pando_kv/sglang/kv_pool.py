@@ -31,7 +31,7 @@ def model_digest_of(server_args: Any) -> str:
     # This rope depends on the longest context that the engine admits.
     is_by_length = "longrope" in str(model.hf_config.to_dict())
     return model_digest(
-        model.hf_config,
+        model.hf_config.to_dict(),
         revision=model.revision,
         dtype=model.dtype,
         quantization=model.quantization,

@@ -8,14 +8,16 @@ from pando_kv.sglang import BACKEND
 from pando_kv.sglang.allocator import PandoAllocator
 from pando_kv.sglang.kv_pool import PandoKVPool
 
+_BLOCKS_DO = "; blocks do: PandoLinker in docs/engines-sglang.md"
+
 
 def refuse_what_is_not_supported(context: Any) -> None:
     """Raises ValueError naming what is set and cannot be."""
     args = context.server_args
     reasons = {
         "--disable-radix-cache": context.disable_radix_cache,
-        "a model with sliding windows": context.is_hybrid_swa,
-        "a model with state-space layers": context.is_hybrid_ssm,
+        f"a model with sliding windows{_BLOCKS_DO}": context.is_hybrid_swa,
+        f"a model with state-space layers{_BLOCKS_DO}": context.is_hybrid_ssm,
         "a model with sparse attention": context.is_dsa,
         "--enable-hierarchical-cache": context.enable_hierarchical_cache,
         "--enable-lmcache": args.enable_lmcache,
@@ -35,7 +37,7 @@ def refuse_what_is_not_supported(context: Any) -> None:
     pool = allocator.get_kvcache()
     if not isinstance(pool, PandoKVPool) or not isinstance(allocator, PandoAllocator):
         raise ValueError(
-            f"--radix-cache-backend {BACKEND} supports models with one pool of keys "
-            f"and values; SGLang has made a {type(pool).__name__} and a "
-            f"{type(allocator).__name__}"
+            f"--radix-cache-backend {BACKEND} does not support models without one pool "
+            f"of keys and values: SGLang has made a {type(pool).__name__} and a "
+            f"{type(allocator).__name__}{_BLOCKS_DO}"
         )

@@ -26,6 +26,8 @@ from pando_kv.vllm.zero_scheduler import ZeroScheduler
 from pando_kv.vllm.zero_worker import ZeroWorker
 from pando_kv.vllm.zeroed_blocks import refuse_zeroed_blocks
 
+_BLOCKS_DO = "; blocks do: PandoOffloadingSpec in docs/engines-vllm.md"
+
 
 class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
     """One object in vLLM's scheduler and one in each worker; `role` says which, and
@@ -206,7 +208,9 @@ def _refuse_what_is_not_supported(
     parallel = vllm_config.parallel_config
     groups = len(kv_cache_config.kv_cache_groups)
     refused = {
-        f"a model with {groups} groups of KV caches (hybrid models)": groups != 1,
+        f"a model with {groups} groups of KV caches (hybrid models){_BLOCKS_DO}": (
+            groups != 1
+        ),
         "--pipeline-parallel-size above 1": parallel.pipeline_parallel_size > 1,
         "--decode-context-parallel-size above 1": (
             parallel.decode_context_parallel_size > 1
@@ -220,7 +224,7 @@ def _refuse_what_is_not_supported(
             "--async-scheduling together with pando_zero_copy": (
                 vllm_config.scheduler_config.async_scheduling
             ),
-            "speculative decoding together with pando_zero_copy": (
+            f"speculative decoding together with pando_zero_copy{_BLOCKS_DO}": (
                 vllm_config.speculative_config is not None
             ),
             "--enable-sleep-mode together with pando_zero_copy": (

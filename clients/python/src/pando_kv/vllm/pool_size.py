@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 from pando_kv import Client
+from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._seams import require_seam
 from pando_kv.vllm import CONNECTOR
 
-# The cache is not worth a longer wait; where pages are what an engine runs on, it is.
+# For the start; a step waits no longer than SCHEDULER_PATIENCE. The cache is not worth
+# a longer wait; where pages are what an engine runs on, it is.
 _COPY_TIMEOUT = 1.0
 _ZERO_TIMEOUT = 30.0
-# A step waits no longer, for one call; then for none, until pandod answers again.
-_AWAY_AFTER = 1.0
 
 # vLLM takes no zeros here: a byte of KV, and the smallest share of a GPU.
 _NO_BYTES = 1
@@ -31,7 +31,7 @@ def connect(transfer: Any, name: str) -> Client:
         name=f"vllm {name} {os.getpid()}",
         timeout=_ZERO_TIMEOUT if is_zero_copy else _COPY_TIMEOUT,
         token=os.environ.get("PANDO_TOKEN") or None,
-        away_after=_AWAY_AFTER,
+        away_after=SCHEDULER_PATIENCE,
     )
 
 

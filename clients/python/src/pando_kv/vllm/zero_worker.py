@@ -180,7 +180,8 @@ def _only_tensor(kv_cache_config: Any) -> Any:
     if len(tensors) != 1 or tensors[0].offset != 0:
         raise ValueError(
             f"pando_zero_copy needs one KV cache tensor for all layers; this model has "
-            f"{len(tensors)}. Use the copy mode."
+            f"{len(tensors)}. Blocks need none: PandoOffloadingSpec in "
+            "docs/engines-vllm.md"
         )
     return tensors[0]
 

@@ -40,6 +40,7 @@ from pando_kv.vllm.offloading.identity import (
     kind_identity,
     readiness,
 )
+from pando_kv.vllm.offloading.latent_on_cpu import refuse_latent_on_cpu
 from pando_kv.vllm.offloading.layout import lay_out
 from pando_kv.vllm.zeroed_blocks import refuse_zeroed_blocks
 
@@ -67,6 +68,7 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         vllm_config = get_current_vllm_config_or_none()
         if vllm_config is None:
             raise RuntimeError("vLLM does not tell its workers their configuration")
+        refuse_latent_on_cpu(vllm_config)
         # OffloadingConnector has a finished request's blocks stored in the next step.
         if has_kv_transfer_group():
             cache = get_kv_transfer_group()._kv_cache_config
@@ -186,6 +188,8 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
             link = SessionLink(grant.memory_socket, grant.token, _LINK_SECONDS)
         except PandoError as error:
             _log.debug("pandod: no link to the scheduler's session: %s", error)
+            # The next transfer of that session tries again.
+            self._links.pop(session_id, None)
             return
         older = [link for link in self._links.values() if link is not None]
         self._links = {session_id: link}

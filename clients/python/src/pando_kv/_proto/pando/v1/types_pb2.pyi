@@ -69,9 +69,10 @@ class Namespace(_message.Message):
     def __init__(self, extra_key: _Optional[str] = ..., cache_salt: _Optional[str] = ..., bigram: bool = ...) -> None: ...
 
 class PoolDescription(_message.Message):
-    __slots__ = ["capacity_pages", "fingerprint", "is_open", "layout", "model", "page_bytes", "shards"]
+    __slots__ = ["capacity_pages", "fingerprint", "is_absent", "is_open", "layout", "model", "page_bytes", "shards"]
     CAPACITY_PAGES_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    IS_ABSENT_FIELD_NUMBER: _ClassVar[int]
     IS_OPEN_FIELD_NUMBER: _ClassVar[int]
     LAYOUT_FIELD_NUMBER: _ClassVar[int]
     MODEL_FIELD_NUMBER: _ClassVar[int]
@@ -79,12 +80,13 @@ class PoolDescription(_message.Message):
     SHARDS_FIELD_NUMBER: _ClassVar[int]
     capacity_pages: int
     fingerprint: int
+    is_absent: bool
     is_open: bool
     layout: KvLayout
     model: str
     page_bytes: int
     shards: _containers.RepeatedCompositeFieldContainer[Shard]
-    def __init__(self, capacity_pages: _Optional[int] = ..., layout: _Optional[_Union[KvLayout, _Mapping]] = ..., shards: _Optional[_Iterable[_Union[Shard, _Mapping]]] = ..., model: _Optional[str] = ..., fingerprint: _Optional[int] = ..., page_bytes: _Optional[int] = ..., is_open: bool = ...) -> None: ...
+    def __init__(self, capacity_pages: _Optional[int] = ..., layout: _Optional[_Union[KvLayout, _Mapping]] = ..., shards: _Optional[_Iterable[_Union[Shard, _Mapping]]] = ..., model: _Optional[str] = ..., fingerprint: _Optional[int] = ..., page_bytes: _Optional[int] = ..., is_open: bool = ..., is_absent: bool = ...) -> None: ...
 
 class PrefixHandle(_message.Message):
     __slots__ = ["epoch", "node", "tokens"]

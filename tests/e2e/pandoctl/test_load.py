@@ -1,26 +1,14 @@
 """pandoctl replay and bench against a real pandod."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from e2e.pandoctl.conftest import FAILED, OK, UNREACHABLE, USAGE
 from metrics_page import MetricsPage, free_address
 from pando_kv import Client
 from pandoctl import Pandoctl
-from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
-
-OK, FAILED, USAGE, UNREACHABLE = range(4)
-
-
-@pytest.fixture
-def pandod(start_pandod: Callable[..., Pandod]) -> Pandod:
-    return start_pandod()
-
-
-@pytest.fixture
-def ctl(pandod: Pandod) -> Pandoctl:
-    return Pandoctl(pandod.address)
+from pandod_process import PAGE_TOKENS, POOL_PAGES
 
 
 @pytest.fixture
@@ -89,12 +77,12 @@ def test_a_table_shows_the_times(ctl, trace):
 
 def test_progress_is_shown_on_a_terminal_and_is_gone_at_the_end(ctl):
     seen = ctl.on_terminal(
-        *("bench", "--yes", "--requests", 4000),
+        *("bench", "--yes", "--requests", 4),
         *("--prompt-tokens", PAGE_TOKENS, "--system-prompt-tokens", 0),
     )
     assert seen.code == OK
-    assert "of 4000 requests" in seen.out
-    assert seen.out.index("of 4000 requests") < seen.out.rindex("\x1b[K")
+    assert " 0 of 4 requests" in seen.out
+    assert seen.out.index("of 4 requests") < seen.out.rindex("\x1b[K")
 
 
 def test_a_bench_asks_first(ctl):

@@ -1,56 +1,24 @@
-"""pandoctl against a real pandod: each verb, each format."""
+"""What pandoctl shows of a pandod, in each format."""
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from eventually import eventually
-from pando_kv import Client, Namespace, SnapshotEnd
+from e2e.pandoctl.conftest import (
+    FAILED,
+    FIRST_TOKEN,
+    OK,
+    SALT,
+    USAGE,
+    prompt,
+    publish,
+    rows,
+    spelled,
+)
+from pando_kv import Client, Namespace
 from pandoctl import Pandoctl
-from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
-
-OK, FAILED, USAGE, UNREACHABLE, UNHEALTHY = range(5)
-SALT = "a secret"
-FIRST_TOKEN = 77_000_000  # looks like nothing else that is printed
-
-
-@pytest.fixture
-def pandod(start_pandod: Callable[..., Pandod]) -> Pandod:
-    return start_pandod(model="a model")
-
-
-@pytest.fixture
-def ctl(pandod: Pandod) -> Pandoctl:
-    return Pandoctl(pandod.address)
-
-
-@pytest.fixture
-def client(pandod: Pandod) -> Iterator[Client]:
-    with Client(pandod.address, name="the worker") as worker:
-        yield worker
-
-
-def prompt(pages: int, first: int = FIRST_TOKEN) -> np.ndarray:
-    return np.arange(first, first + pages * PAGE_TOKENS, dtype=np.uint32)
-
-
-def publish(client: Client, tokens: np.ndarray, **options: object) -> None:
-    client.insert(tokens, client.allocate_pages(tokens.size // PAGE_TOKENS), **options)
-
-
-def spelled(tokens: np.ndarray) -> list[str]:
-    return [str(token) for token in tokens]
-
-
-def rows(text: str) -> list[list[str]]:
-    """The cells of a table, without its header; no cell here has a space."""
-    return [line.split() for line in text.splitlines()[1:]]
-
-
-# Listings.
+from pandod_process import PAGE_TOKENS, POOL_PAGES
 
 
 def test_status_shows_the_pool_and_what_is_in_it(ctl, client):
@@ -60,6 +28,36 @@ def test_status_shows_the_pool_and_what_is_in_it(ctl, client):
     assert "health    SERVING\n" in text
     assert "model     a model\n" in text
     assert "index     1 node in 1 namespace\n" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "pool", "layout"),
+    [
+        (
+            {"layers": 2, "heads": 3, "head_size": 64, "dtype": "bfloat16"},
+            "[0-9]+ pages of [0-9]+ tokens, .* in 1 shard",
+            "2 layers of 2 planes of 3 heads of 64 bfloat16, layer_first",
+        ),
+        (
+            {
+                "layers": 2,
+                "page_bytes": "64KiB",
+                "page_format": "a b",
+                "layout_order": "page_first",
+                "pool_shards": 2,
+            },
+            "[0-9]+ pages of [0-9]+ tokens, .* in 2 shards",
+            "2 layers of 32.0 KiB a page, page_first, format a b",
+        ),
+        ({"pool_bytes": "8MiB", "pool_pages": None}, "open, .*", "-"),
+        ({"memory": "16MiB", "pool_pages": None}, "none", "-"),
+    ],
+)
+def test_status_tells_the_layout(start_pandod, options, pool, layout):
+    none = dict.fromkeys(("layers", "heads", "head_size", "dtype", "page_tokens"))
+    text = Pandoctl(start_pandod(**none | options).address)("status").out
+    assert re.search(f"^pool +{pool}$", text, re.MULTILINE), text
+    assert re.search(f"^layout +{layout}$", text, re.MULTILINE), text
 
 
 def test_status_is_the_same_in_json_and_yaml(ctl, client):
@@ -288,214 +286,3 @@ def test_a_token_that_is_none_is_named_by_its_place(ctl):
     assert "'hello', in the place of token 2, is not a number" in refused.err
     assert ctl("match", "--tokens-file", "/nowhere").code == USAGE
     assert ctl.on_terminal("match").code == USAGE
-
-
-# Events.
-
-
-def test_stat_shows_rates_of_the_interval(ctl, client):
-    publish(client, prompt(1))
-    with (
-        ctl.start("stat", "-i", 0.2, "-n", 100, "-o", "json") as stat,
-        ThreadPoolExecutor(1) as reader,
-    ):
-        # On a busy machine there are intervals in which nothing was called.
-        lines = map(json.loads, stat.stdout)
-        found = reader.submit(next, filter(lambda line: line["hit_tokens"], lines))
-        while not found.done():
-            client.match_prefix(prompt(2))
-        stat.terminate()
-    line = found.result()
-    assert line["matches_per_second"] > 0
-    assert line["hit_tokens"] * 2 == line["query_tokens"] > 0
-    assert line["pages"]["evictable"] == 1
-    assert line["sessions"] == 1
-
-
-def test_stat_has_a_header_and_a_line_for_each_interval(ctl):
-    text = ctl("stat", "-i", 0.01, "-n", 21).out
-    lines = text.splitlines()
-    assert len(lines) == 23
-    assert lines[0] == lines[21]
-    assert lines[0].split()[:2] == ["hit%", "match/s"]
-    assert lines[1].split()[:2] == ["-", "0.0"]
-
-
-def test_top_draws_screens_on_a_terminal_and_one_elsewhere(ctl, client):
-    publish(client, prompt(32))
-    with client.lock(prompt(16)):
-        live = ctl.on_terminal("top", "-i", 0.01, "-n", 3).out
-        once = ctl("top", "-i", 0.01).out
-        answer = ctl("top", "-i", 0.01, "-o", "json").json()
-    assert live.count("\x1b[H\x1b[J") == 3
-    assert "\x1b" not in once
-    assert "[" + 16 * "#" + 16 * "=" + 32 * "." + "]" in once
-    assert answer["locks"]["total"] == answer["sessions"]["total"] == 1
-    assert answer["rates"]["matches_per_second"] == 0
-    for table in ("NAMESPACE  EXTRA_KEY", "SESSION  CLIENT", "1  the worker"):
-        assert table in once
-
-
-def test_watch_shows_what_comes_and_goes(ctl, client):
-    watch = ctl.start("watch", "-n", 2)
-    with client.watch_events() as events:
-        while not isinstance(next(events), SnapshotEnd):
-            pass
-        while watch.poll() is None:
-            publish(client, prompt(2), namespace=Namespace("lora"))
-            next(events)
-            client.evict(2)
-            next(events)
-    texts = {line.split(" ", 1)[1] for line in watch.communicate()[0].splitlines()}
-    stored, removed = sorted(texts, reverse=True)
-    assert stored.startswith("stored 2 blocks of 16 tokens, extra_key lora, up to ")
-    assert removed.startswith("removed 2 blocks for request, from ")
-
-
-def test_watch_shows_what_is_cached_already_when_asked(ctl, client):
-    publish(client, prompt(2))
-    lines = ctl("watch", "--snapshot", "-n", 3, "-o", "json").out.splitlines()
-    cleared, stored, end = map(json.loads, lines)
-    assert "cleared" in cleared and "snapshot_end" in end
-    assert len(stored["stored"]["block_hashes"]) == 2
-    assert "tokens" not in stored["stored"]
-    yaml = ctl("watch", "--snapshot", "-n", 3, "-o", "yaml").out
-    assert yaml.count("---\n") == 3
-
-
-# Changes by operators.
-
-
-def test_pages_are_evicted(ctl, client):
-    publish(client, prompt(3))
-    assert ctl("evict", 2, "--yes").out == "evicted 2 pages\n"
-    assert ctl("evict", 9, "-y", "-o", "json").json() == {"evicted_pages": 1}
-
-
-def test_a_flush_is_of_one_namespace_or_of_all(ctl, client):
-    publish(client, prompt(1), namespace=Namespace("a"))
-    publish(client, prompt(2), namespace=Namespace("b"))
-    with client.lock(prompt(1), namespace=Namespace("b")):
-        assert ctl("flush", "--namespace", 1, "-y", "-o", "json").json() == {
-            "evicted_pages": 1,
-            "protected_pages": 0,
-        }
-        text = ctl("flush", "--all", "--yes").out
-    assert text == "evicted 1 page; 1 locked, which stay\n"
-    assert ctl("flush", "--yes").code == USAGE
-    assert ctl("flush", "--all", "--namespace", 1, "--yes").code == USAGE
-
-
-def test_locks_are_taken_from_a_session(ctl, client):
-    publish(client, prompt(1))
-    client.lock(prompt(1))
-    assert ctl("locks", "--release", 1, "--yes").out == "released 1 lock\n"
-    assert client.stats().locks == 0
-    unknown = ctl("locks", "--release", 7, "--yes")
-    assert (unknown.code, "7 is not the number of a session" in unknown.err) == (
-        FAILED,
-        True,
-    )
-
-
-def test_the_policy_is_shown_and_changed(ctl):
-    assert ctl("policy").out == "lru\n"
-    assert ctl("policy", "slru").out == "slru, was lru\n"
-    assert ctl("policy", "-o", "json").json() == {"policy": "slru"}
-    refused = ctl("policy", "best")
-    assert (refused.code, "'best'" in refused.err) == (USAGE, True)
-
-
-def test_the_policy_is_shown_with_what_it_hits_beside_lru(start_pandod):
-    pandod = start_pandod(learn_reuse="yes")
-    ctl = Pandoctl(pandod.address)
-    assert ctl("policy").out == "lru\n"
-    with Client(pandod.address, name="the worker") as client:
-        for _ in range(2):
-            match = client.match_prefix(
-                prompt(4), lock=True, reserve_tokens=4 * PAGE_TOKENS
-            )
-            client.insert(
-                [],
-                match.reserved_page_ids,
-                lock=match.lock,
-                unlock=True,
-                prompt_tokens=4 * PAGE_TOKENS - match.matched_tokens,
-            )
-    assert ctl("policy").out.splitlines() == [
-        "policy    lru",
-        "hit rate  50.0 % of 8 pages",
-        "lru's     50.0 %, of the same size",
-    ]
-    assert ctl("policy", "-o", "json").json() == {
-        "policy": "lru",
-        "reuse": {
-            "requested_pages": "8",
-            "hit_pages": "4",
-            "lru_hit_pages": "4",
-        },
-    }
-
-
-DANGEROUS = [
-    ("evict", "1"),
-    ("flush", "--all"),
-    ("locks", "--release", "1"),
-    ("quarantine", "--free", "1"),
-    ("drain",),
-]
-
-
-@pytest.mark.parametrize("command", DANGEROUS, ids=" ".join)
-def test_a_dangerous_verb_is_refused_where_nobody_can_be_asked(ctl, client, command):
-    publish(client, prompt(1))
-    client.lock(prompt(1))
-    publish(client, prompt(1, first=5))
-    refused = ctl(*command, stdin="y\n")
-    assert (refused.code, "--yes" in refused.err) == (USAGE, True)
-    stats = client.stats()
-    assert (stats.locks, stats.pages.evictable, client.draining) == (1, 1, False)
-
-
-def test_a_dangerous_verb_asks_on_a_terminal(ctl, client):
-    publish(client, prompt(2))
-    refused = ctl.on_terminal("evict", 1, typed="n\n")
-    assert (refused.code, "nothing was done" in refused.out) == (FAILED, True)
-    assert ctl.on_terminal("evict", 1, typed="\n").code == FAILED
-    assert client.stats().pages.evictable == 2
-    agreed = ctl.on_terminal("evict", 1, typed="y\n")
-    assert (agreed.code, "Evict up to 1 page? " in agreed.out) == (OK, True)
-    assert client.stats().pages.evictable == 1
-
-
-# Draining.
-
-
-def test_a_drain_admits_nothing_new_and_ends_nothing(ctl, client, pandod):
-    publish(client, prompt(1))
-    held = client.lock(prompt(1))
-    assert ctl("drain", "--yes").out == "draining\n"
-    eventually(lambda: client.draining)
-    assert ctl("health").code == UNHEALTHY
-    assert ctl("health", "--service", "liveness").code == OK
-    waiting = ctl.start("drain", "--wait", "--yes", "-o", "json")
-    held.release()
-    assert json.loads(waiting.communicate()[0]) == {"state": "idle"}
-    assert pandod.running
-
-
-def test_a_drain_can_end_pandod(start_pandod):
-    pandod = start_pandod(drain_timeout="1h")
-    ctl = Pandoctl(pandod.address)
-    with Client(pandod.address) as client:
-        publish(client, prompt(1))
-        held = client.lock(prompt(1))
-        # Saying it twice does not make it hurry.
-        for _ in range(2):
-            assert ctl("drain", "--exit", "--yes").code == OK
-        waiting = ctl.start("drain", "--exit", "--wait", "--yes")
-        eventually(lambda: pandod.log().count("an operator drains") == 3)
-        held.release()
-        assert waiting.communicate()[0] == "ended\n"
-        assert pandod.wait() == 0
-    assert "second signal" not in pandod.log()

@@ -49,11 +49,18 @@ def test_the_session_that_holds_most_is_first_although_it_is_the_newest(busy):
     listed = answer["sessions"]["sessions"]
     assert listed[0]["client_name"] == f"rank {IDLE}"
     assert len(listed) == 8
-    assert answer["sessions"]["total"] == IDLE + 2, "pandod's own is one"
+    assert answer["sessions"]["total"] == IDLE + 1, "pandod's own is none of them"
     (tier,) = answer["stats"]["tiers"]
     assert tier["tier"] == "TIER_HOST"
     assert int(tier["capacity_pages"]) > 0
     assert answer["stats"]["movers"] == [{"device": "host", "is_present": False}]
+
+
+def test_only_sessions_whose_names_are_asked_for_are_shown(busy):
+    answer = Pandoctl(busy.address)("top", "--sessions", "k 1", "-o", "json").json()
+    listed = {each["client_name"] for each in answer["sessions"]["sessions"]}
+    assert len(listed) == 8
+    assert listed <= {f"rank {n}" for n in (1, *range(10, 20))}
 
 
 def test_pandods_own_session_is_said_to_be(busy):

@@ -1,118 +1,19 @@
-"""/metrics: what it shows, that its accounts add up, that the documentation says so."""
+"""/metrics shows what was done, and what there is."""
 
 import contextlib
-import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import raw_calls
 from eventually import eventually
-from metrics_page import MetricsPage, free_address
+from metrics_page import MetricsPage
 from pando_kv import Client, PoolExhaustedError
-from pandod_process import PAGE_TOKENS, POOL_PAGES, REPOSITORY, binary
-from prometheus_tools import prometheus_tool
+from pandod_process import PAGE_TOKENS, POOL_PAGES
 from protocol_worker import protocol_worker
 from raw_calls import RawCalls
-from remote_worker import remote_worker
 
 TOKENS = list(range(2 * PAGE_TOKENS))
-MAX_SERIES = 2_400
 SHOWN_CLASSES = 8
 SHOWN_WORKERS = 32
-LOAD_CLIENT = Path(raw_calls.__file__).with_name("load_client.py")
-CLIENTS = 4
-REQUESTS = 200
-
-
-@pytest.fixture
-def started(start_pandod):
-    """Starts a pandod with metrics: it, and a function that reads them."""
-
-    def start(**options: object):
-        http = free_address()
-        pandod = start_pandod(http=http, **options)
-        return pandod, lambda: MetricsPage(http)
-
-    return start
-
-
-def catalogue() -> list[dict]:
-    return json.loads(subprocess.check_output([binary(), "--print-metrics"]))
-
-
-# The catalogue.
-
-
-def test_the_documentation_is_what_the_catalogue_says():
-    generator = REPOSITORY / "tools" / "metrics_docs.py"
-    subprocess.run([sys.executable, generator, "--check", binary()], check=True)
-
-
-def test_what_is_served_is_what_the_catalogue_says(started, tmp_path):
-    # The learner has metrics, and so has a tier.
-    tier = {"model": "m", "tier_disk": tmp_path / "tier", "tier_disk_bytes": "1MiB"}
-    _, page = started(learn_reuse="yes", **tier)
-    seen = page()
-    families = {s.name for s in seen.series}
-    for metric in catalogue():
-        name = metric["name"]
-        is_histogram = metric["type"] == "histogram"
-        first = f"{name}_bucket" if is_histogram else name
-        assert f"# TYPE {name} {metric['type']}\n" in seen.text
-        assert f"# HELP {name} {metric['help']}\n" in seen.text
-        for label in metric["labels"]:
-            values = set(seen.by(label["name"], first))
-            assert "any" in label or values == set(label["values"]), name
-        if is_histogram:
-            bounds = {float(le) for le in seen.by("le", first)}
-            assert bounds == {*metric["buckets"], float("inf")}
-            families -= {first, f"{name}_sum", f"{name}_count"}
-        families -= {name}
-    assert not families, "served, but not in the catalogue"
-
-
-def test_every_series_is_there_from_the_start(started):
-    pandod, page = started()
-    before = [(s.name, s.labels) for s in page().series]
-    with load(pandod.address):
-        pass
-    assert [(s.name, s.labels) for s in page().series] == before
-
-
-def test_there_are_not_too_many_series(started, tmp_path):
-    classes = [f"{{class: c{i}, extra_key: 'c{i}'}}" for i in range(50)]
-    config = tmp_path / "pando.yaml"
-    config.write_text(f"quotas: [{', '.join(classes)}]")
-    pandod, page = started(config=config)
-    with protocol_worker(pandod.address) as worker:
-        for i in range(50):
-            worker.cached(TOKENS, namespace={"extra_key": f"c{i}"})
-        seen = page()
-    assert len(seen.series) <= MAX_SERIES
-    matches = seen.by("ns_class", "pando_prefix_match_requests_total")
-    assert matches == {f"c{i}": 1 for i in range(SHOWN_CLASSES)} | {
-        "other": 50 - SHOWN_CLASSES
-    }
-
-
-def test_promtool_finds_nothing_wrong(started):
-    promtool = prometheus_tool("promtool")
-    _, page = started()
-    checked = subprocess.run(
-        [promtool, "check", "metrics"],
-        input=page().text,
-        capture_output=True,
-        text=True,
-    )
-    assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "")
-
-
-# The figures.
 
 
 def test_they_show_the_traffic(started):
@@ -145,8 +46,8 @@ def test_they_show_the_traffic(started):
         "quarantined": 0,
         "padding": 1,
     }
-    assert rpcs(seen, "Insert", "OK") == 2
-    assert rpcs(seen, "AllocatePages", "OK") == 3
+    assert seen.rpcs("Insert", "OK") == 2
+    assert seen.rpcs("AllocatePages", "OK") == 3
 
 
 def test_they_show_waits(started):
@@ -163,7 +64,7 @@ def test_they_show_waits(started):
     assert seen.sum("pando_pending_waits_ended_total", outcome="published") == 1
     assert seen.sum("pando_pending_wait_seconds_count") == 1
     # The wait is no time in the handler, and one call.
-    assert rpcs(seen, "MatchPrefix", "OK") == 2
+    assert seen.rpcs("MatchPrefix", "OK") == 2
     assert (
         seen.sum("grpc_server_handling_seconds_count", grpc_method="MatchPrefix") == 2
     )
@@ -255,6 +156,14 @@ def test_they_show_what_each_worker_holds_by_its_name(started):
     }
 
 
+def test_the_session_in_which_pandod_copies_pages_is_no_worker(started):
+    pandod, page = started(tier_host_bytes="64MiB")
+    with Client(pandod.address, name="rank 0") as client:
+        client.allocate_pages(1)
+        sessions = page().by("worker", "pando_worker_sessions")
+    assert sessions == {"rank 0": 1, "other": 0}
+
+
 def test_many_workers_are_shown_as_one(started):
     pandod, page = started()
     with contextlib.ExitStack() as stack:
@@ -277,6 +186,35 @@ def test_they_say_that_it_drains(started):
         pandod.kill()
 
 
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [
+        ({"layers": 3, "heads": 2, "head_size": 8}, ["layer_first", "3", "2", "8"]),
+        (
+            dict.fromkeys(("heads", "head_size", "dtype"))
+            | {"layers": 3, "page_bytes": "48KiB", "layout_order": "page_first"},
+            ["page_first", "3", "", ""],
+        ),
+        (
+            dict.fromkeys(("layers", "heads", "head_size", "dtype", "pool_pages"))
+            | {"pool_bytes": "8MiB"},
+            ["open", "", "", ""],
+        ),
+        (
+            dict.fromkeys(("layers", "heads", "head_size", "dtype", "pool_pages"))
+            | {"page_tokens": None, "memory": "16MiB"},
+            ["none", "", "", ""],
+        ),
+    ],
+    ids=["heads", "opaque", "open", "none"],
+)
+def test_they_tell_the_layout_of_the_pool(started, options, shape):
+    _, page = started(**options)
+    [info] = [s for s in page().series if s.name == "pando_pool_info"]
+    labels = ("layout", "layers", "heads", "head_size")
+    assert [info.labels.get(label, "") for label in labels] == shape
+
+
 def test_a_name_cannot_write_to_the_terminal_of_who_reads_them(started):
     model = "red \x1b[31m \u009b \u202e é"
     pandod, page = started(model=model)
@@ -292,7 +230,7 @@ def test_they_count_failed_calls_by_code(started):
     pandod, page = started()
     with RawCalls(pandod.address) as raw:
         raw.failure("pando.v1.PrefixCache/Unlock", b"")
-    assert rpcs(page(), "Unlock", "InvalidArgument") == 1
+    assert page().rpcs("Unlock", "InvalidArgument") == 1
 
 
 def test_they_say_why_allocations_fail(started):
@@ -338,127 +276,3 @@ def test_they_show_what_an_unlimited_pool_would_have_found(started):
         seen = page()
     assert seen.sum("pando_refetched_tokens_total") == pages * PAGE_TOKENS
     assert seen.sum("pando_infinite_cache_hit_tokens_total") == pages * PAGE_TOKENS
-
-
-# Accounts that add up, at any time and at the end.
-
-
-@contextlib.contextmanager
-def load(address: str) -> Iterator[list[subprocess.Popen]]:
-    """Client processes that hit, miss, evict, publish twice and are refused."""
-    clients = [
-        subprocess.Popen(
-            [sys.executable, LOAD_CLIENT, address, str(seed), str(REQUESTS), "0"],
-            env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
-        )
-        for seed in range(CLIENTS)
-    ]
-    try:
-        yield clients
-        assert [client.wait() for client in clients] == [0] * CLIENTS
-    finally:
-        for client in clients:
-            client.kill()
-            client.wait()
-
-
-def check_accounts(seen: MetricsPage) -> None:
-    """Checks what holds in every picture of the cache."""
-    capacity = seen.sum("pando_pool_capacity_pages")
-    page_bytes = seen.sum("pando_pool_page_bytes")
-    assert seen.sum("pando_pool_pages") == capacity
-    assert seen.sum("pando_pool_bytes") == capacity * page_bytes
-    assert seen.sum("pando_pool_capacity_bytes") == capacity * page_bytes
-    cached = seen.by("state", "pando_pool_pages")
-    assert seen.sum("pando_quota_reserved_pages") == cached["reserved"]
-    assert (
-        seen.sum("pando_quota_cached_pages")
-        == cached["evictable"] + cached["protected"]
-    )
-    # Hits.
-    hits = seen.sum("pando_prefix_hit_tokens_total")
-    assert hits <= seen.sum("pando_prefix_query_tokens_total")
-    assert hits + seen.sum("pando_refetched_tokens_total") == seen.sum(
-        "pando_infinite_cache_hit_tokens_total"
-    )
-    # Granted less ended is what lives.
-    for things, granted in (
-        ("locks", "taken"),
-        ("sessions", "opened"),
-    ):
-        live = seen.sum(f"pando_{things}_{granted}_total") - seen.sum(
-            f"pando_{things}_ended_total"
-        )
-        assert live == seen.sum(f"pando_{things}")
-    assert seen.sum("pando_lock_hold_seconds_count") == seen.sum(
-        "pando_locks_ended_total"
-    )
-    waits = seen.sum("pando_pending_waits_total")
-    ended = seen.sum("pando_pending_waits_ended_total")
-    assert waits - ended == seen.sum("pando_pending_matches")
-    # Failures by reason, evictions by reason.
-    failed = seen.sum("pando_alloc_requests_total", result="failed")
-    assert seen.sum("pando_alloc_failures_total") == failed
-    evicted = seen.by("reason", "pando_evicted_pages_total")
-    for histogram in ("age", "idle"):
-        name = f"pando_eviction_page_{histogram}_seconds_count"
-        assert seen.by("reason", name) == evicted
-    inserted = seen.sum("pando_insert_tokens_total", result="new")
-    pages = cached["evictable"] + cached["protected"]
-    assert inserted / PAGE_TOKENS - sum(evicted.values()) == pages
-    # Every operation that is timed has waited, or not, for the lock.
-    assert seen.sum("pando_core_op_duration_seconds_count") == seen.sum(
-        "pando_core_lock_wait_seconds_count"
-    )
-
-
-def test_accounts_add_up_under_load_and_agree_with_the_calls(started):
-    pandod, page = started(pool_pages=48)
-    check_accounts(page())
-    with load(pandod.address) as clients:
-        while any(client.poll() is None for client in clients):
-            check_accounts(page())
-    with protocol_worker(pandod.address) as owner:
-        with protocol_worker(pandod.address) as waiter:
-            held = owner.admit(TOKENS).get()
-            answers = [
-                waiter.admit(TOKENS, pending_wait_ms=600_000),
-                waiter.admit(TOKENS, pending_wait_ms=1),
-            ]
-            check_accounts(page())
-            all_pages = list(range(9000, 9000 + 47 * PAGE_TOKENS))
-            assert owner.admit(all_pages).failure()[1] == "POOL_EXHAUSTED"
-            answers[1].get()
-            owner.finish(held, TOKENS)
-            answers[0].get()
-    with remote_worker(pandod.address) as lost:
-        lost.admit(TOKENS).get()
-        lost.kill()
-    eventually(lambda: page().sum("pando_sessions") == 0)
-
-    seen = page()
-    check_accounts(seen)
-    assert seen.sum("pando_locks") == 0
-    assert seen.sum("pando_alloc_failures_total", reason="exhausted") > 0
-    assert seen.sum("pando_alloc_requests_total", result="ok_after_evict") > 0
-    for reason in ("unlocked", "session_closed", "session_lost"):
-        assert seen.sum("pando_locks_ended_total", reason=reason) > 0
-    for result in ("full", "partial", "miss"):
-        assert seen.sum("pando_prefix_match_requests_total", result=result) > 0
-    # The calls that were answered are the operations that the cache counted.
-    assert rpcs(seen, "MatchPrefix", "OK") == seen.sum(
-        "pando_prefix_match_requests_total"
-    )
-    assert rpcs(seen, "Insert", "OK") == seen.sum("pando_insert_requests_total")
-    refused = rpcs(seen, "MatchPrefix", "ResourceExhausted")
-    assert refused == seen.sum("pando_alloc_failures_total")
-    for method in ("MatchPrefix", "Insert", "Lock", "Unlock", "Evict", "Open"):
-        started_calls = seen.sum("grpc_server_started_total", grpc_method=method)
-        assert seen.sum("grpc_server_handled_total", grpc_method=method) == (
-            started_calls
-        )
-
-
-def rpcs(seen: MetricsPage, method: str, code: str) -> float:
-    return seen.sum("grpc_server_handled_total", grpc_method=method, grpc_code=code)

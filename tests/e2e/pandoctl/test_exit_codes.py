@@ -2,24 +2,11 @@
 
 import os
 import signal
-from collections.abc import Callable
 
 import pytest
+from e2e.pandoctl.conftest import FAILED, OK, UNREACHABLE, USAGE
 from metrics_page import free_address
 from pandoctl import Pandoctl
-from pandod_process import Pandod
-
-OK, FAILED, USAGE, UNREACHABLE = range(4)
-
-
-@pytest.fixture
-def pandod(start_pandod: Callable[..., Pandod]) -> Pandod:
-    return start_pandod()
-
-
-@pytest.fixture
-def ctl(pandod: Pandod) -> Pandoctl:
-    return Pandoctl(pandod.address)
 
 
 def test_health_is_told_by_the_exit_code(ctl):

@@ -1,0 +1,17 @@
+"""Reserves pages of the pool, and dies while a child that it left still maps them, so
+that they wait in quarantine until they are given up. The child ends with its input.
+
+usage: python lost_worker.py ADDRESS PAGES
+"""
+
+import os
+import sys
+
+from pando_kv import Client
+
+client = Client(sys.argv[1], name="one that is lost")
+pool = client.attach_pool()
+client.allocate_pages(int(sys.argv[2]))
+if os.fork() == 0:
+    os.read(0, 1)
+os._exit(0)

@@ -1,0 +1,44 @@
+#ifndef PANDO_CLIENTS_PYTHON_NATIVE_FLAT_MESSAGE_H_
+#define PANDO_CLIENTS_PYTHON_NATIVE_FLAT_MESSAGE_H_
+
+#include <nanobind/nanobind.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace pando::python {
+
+// The fields of a serialized message by their numbers, which are below 16:
+// numbers, and bytes where they lie. Fields with larger ones are passed over.
+class FlatMessage {
+ public:
+  // Throws nanobind::python_error where the bytes are no message. They outlive
+  // this.
+  explicit FlatMessage(std::span<const std::byte> bytes);
+
+  // 0: it is not set.
+  uint64_t number(uint32_t field) const { return numbers_[field]; }
+  uint32_t number32(uint32_t field) const {
+    return static_cast<uint32_t>(numbers_[field]);
+  }
+  // The bytes of a nested message; empty: it is not set.
+  std::span<const std::byte> message(uint32_t field) const;
+  // A new numpy array of a packed list of fixed32, followed by `rest`.
+  nanobind::object NewArray(uint32_t field,
+                            std::span<const std::byte> rest = {}) const;
+  // How many of them there are.
+  size_t CountOf(uint32_t field) const;
+
+ private:
+  std::array<uint64_t, 16> numbers_ = {};
+  // A list may come in several pieces.
+  std::vector<std::pair<uint32_t, std::span<const std::byte>>> pieces_;
+};
+
+}  // namespace pando::python
+
+#endif  // PANDO_CLIENTS_PYTHON_NATIVE_FLAT_MESSAGE_H_

@@ -1,0 +1,104 @@
+#ifndef PANDO_CLIENTS_PYTHON_NATIVE_REQUEST_CALLS_H_
+#define PANDO_CLIENTS_PYTHON_NATIVE_REQUEST_CALLS_H_
+
+#include <Python.h>
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "clients/lane/lane.h"
+#include "clients/python/native/arguments.h"
+#include "clients/python/native/codec.h"
+#include "clients/python/native/request_writer.h"
+#include "clients/python/native/results.h"
+
+namespace pando::python {
+
+// The codec of each method's response, by the method's number.
+using Responses = std::map<uint32_t, std::shared_ptr<Codec>>;
+
+// The calls that an engine makes for each request, on the lane of one session:
+// each from Python's arguments to Python's result in one step, with no objects
+// in between. They do what the calls of _prefix_calls and _pool_calls do where
+// all goes well, and give
+//   the result; or
+//   None, when nothing was sent: there is no room on the lane or no lane, or an
+//     argument is not plain. Python code makes the call then; or
+//   a Begun, when the call was sent and has no result: Python code goes on with
+//     it, by the request id in there, and with what Lane.call gives in place of
+//     a result.
+// The session is that of the lane. Used with the GIL held, by any thread; it is
+// released while a call waits.
+class RequestCalls {
+ public:
+  // `results` is the module pando_kv.results, `begun` the type of a Begun.
+  // `responses` has the methods that are called.
+  RequestCalls(std::shared_ptr<lane::Lane> lane, nanobind::object sessions,
+               nanobind::object session, nanobind::handle results,
+               nanobind::object begun, Responses responses);
+
+  // Arguments as in pando_kv.Client; `make_lock` makes a lock of the client's.
+  nanobind::object MatchPrefix(
+      double timeout, nanobind::handle make_lock, nanobind::handle tokens,
+      nanobind::handle name_space, nanobind::handle after,
+      nanobind::handle max_tokens, nanobind::handle lock,
+      nanobind::handle reserve_tokens, nanobind::handle touch,
+      nanobind::handle pending_wait, nanobind::handle load);
+  nanobind::object Insert(
+      double timeout, nanobind::handle tokens, nanobind::handle page_ids,
+      nanobind::handle name_space, nanobind::handle after,
+      nanobind::handle lock, nanobind::handle relock, nanobind::handle unlock,
+      nanobind::handle keep_duplicates, nanobind::handle free_page_ids,
+      nanobind::handle generation, nanobind::handle prompt_tokens,
+      nanobind::handle priority, nanobind::handle output_tokens,
+      nanobind::handle expected_reuse, nanobind::handle retain_seconds);
+  nanobind::object AllocatePages(double timeout, nanobind::handle pages,
+                                 nanobind::handle at_least,
+                                 nanobind::handle name_space);
+  // These two have True for a result.
+  nanobind::object FreePages(double timeout, nanobind::handle page_ids,
+                             nanobind::handle generation);
+  // The locks are claimed, and of `session`.
+  nanobind::object Unlock(double timeout, nanobind::handle session,
+                          const nanobind::list& locks);
+
+ private:
+  // Whether the session of the lane is the client's.
+  bool IsCurrent() const;
+  // Whether these page ids of the caller's are of the session.
+  bool IsOfSession(nanobind::handle generation) const;
+  uint64_t NextRequestId() const;
+  Place PlaceOf(RequestWriter& request, uint32_t field, nanobind::handle after,
+                size_t tokens) const;
+  // None: the request is not plain, or there is no room for it.
+  std::optional<lane::Call> NewCall(lane::Method method,
+                                    const RequestWriter& request,
+                                    size_t answer_bytes) const;
+  // Submits a call and waits; `parse` makes the result of a FlatMessage.
+  template <typename Parse>
+  nanobind::object Make(lane::Method method, lane::Call call,
+                        uint64_t request_id, double timeout,
+                        const Parse& parse) const;
+  nanobind::object Begun(uint64_t request_id, nanobind::handle answer) const;
+  void SetRoom(uint32_t free, uint32_t evictable) const;
+
+  const std::shared_ptr<lane::Lane> lane_;
+  const nanobind::object sessions_;
+  const nanobind::object session_;
+  const nanobind::object begun_;
+  const nanobind::object request_ids_;
+  const nanobind::object generation_;
+  const Responses responses_;
+  const Results results_;
+  const uint64_t session_id_;
+  const uint64_t epoch_;
+  const size_t page_tokens_;
+};
+
+}  // namespace pando::python
+
+#endif  // PANDO_CLIENTS_PYTHON_NATIVE_REQUEST_CALLS_H_

@@ -1,0 +1,48 @@
+#ifndef PANDO_CORE_MATCH_UNLOCKING_H_
+#define PANDO_CORE_MATCH_UNLOCKING_H_
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "core/parts/stepped_work.h"
+#include "core/sessions/session_table.h"
+
+namespace pando {
+
+// PrefixCache::Unlock: in the first step no call finds the locks any more, all
+// of them or none; they are released then, some in each step.
+class Unlocking final : public SteppedWork {
+ public:
+  Unlocking(SessionId session, std::vector<LockId> locks, RequestId request_id)
+      : session_(session), locks_(std::move(locks)), request_id_(request_id) {}
+
+  void Prepare() override;
+  bool Step(CacheParts& parts) override;
+  std::optional<Operation> operation() const override {
+    return Operation::kUnlock;
+  }
+  // Releases all the same, if it has begun to.
+  bool Abandon() override { return has_begun_; }
+  // REQUIRES: the last Step returned true.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  // Returns whether there are locks to release.
+  bool Begin(CacheParts& parts, Session& session);
+  // Returns whether it was the last of them.
+  bool ReleaseSome(CacheParts& parts, const Session& session);
+
+  SessionId session_;
+  std::vector<LockId> locks_;
+  size_t released_ = 0;  // of the locks, from the front
+  RequestId request_id_;
+  bool has_begun_ = false;
+  absl::Status status_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_MATCH_UNLOCKING_H_

@@ -1,0 +1,83 @@
+#ifndef PANDO_CORE_REUSE_CLASS_TOURNAMENT_H_
+#define PANDO_CORE_REUSE_CLASS_TOURNAMENT_H_
+
+#include <array>
+#include <bitset>
+#include <compare>
+#include <cstdint>
+#include <vector>
+
+#include "core/nodes/node.h"
+#include "core/reuse/reuse_class.h"
+
+namespace pando {
+
+// A tournament of the classes of ReuseClass, each for its first leaf, which
+// finds the first of all. Classes that changed are settled when the first leaf
+// is asked for: O(log classes) for each. Owned by ReusePolicy; not thread-safe.
+class ClassTournament {
+ public:
+  // The first leaf of a class, null where it has none, and its place among
+  // those of others.
+  struct First {
+    Node* leaf = nullptr;
+    float index = 0;
+    uint64_t last_access = 0;
+
+    bool Precedes(const First& other) const {
+      if (leaf == nullptr || other.leaf == nullptr) return leaf != nullptr;
+      return index != other.index ? index < other.index
+                                  : last_access < other.last_access;
+    }
+  };
+
+  ClassTournament() {
+    changed_.reserve(kReuseClasses);
+    for (uint32_t i = kReuseClasses; i-- > 1;) {
+      winners_[i] = static_cast<uint16_t>(PlayerAt(2 * i));
+    }
+  }
+
+  void MarkChanged(uint32_t reuse_class) {
+    if (is_changed_[reuse_class]) return;
+    is_changed_.set(reuse_class);
+    changed_.push_back(static_cast<uint16_t>(reuse_class));
+  }
+
+  // `first_of` gives the First of a class. Null: there is no leaf.
+  template <typename F>
+  Node* Least(F&& first_of) {
+    for (const uint16_t reuse_class : changed_) {
+      is_changed_.reset(reuse_class);
+      firsts_[reuse_class] = first_of(reuse_class);
+      Settle(reuse_class);
+    }
+    changed_.clear();
+    return firsts_[winners_[1]].leaf;
+  }
+
+ private:
+  uint32_t PlayerAt(uint32_t entry) const {
+    return entry < kReuseClasses ? winners_[entry] : entry - kReuseClasses;
+  }
+  void Settle(uint32_t reuse_class) {
+    for (uint32_t i = (kReuseClasses + reuse_class) / 2; i > 0; i /= 2) {
+      const uint32_t a = PlayerAt(2 * i);
+      const uint32_t b = PlayerAt(2 * i + 1);
+      winners_[i] =
+          static_cast<uint16_t>(firsts_[b].Precedes(firsts_[a]) ? b : a);
+    }
+  }
+
+  // A class that changed still has its first leaf of before.
+  std::array<First, kReuseClasses> firsts_{};
+  // Entry i is the better of 2i and 2i + 1, and class c takes part as entry
+  // kReuseClasses + c.
+  std::array<uint16_t, kReuseClasses> winners_{};
+  std::vector<uint16_t> changed_;
+  std::bitset<kReuseClasses> is_changed_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_REUSE_CLASS_TOURNAMENT_H_

@@ -1,0 +1,64 @@
+#ifndef PANDO_TESTS_TIERS_REDIS_SCRIPTED_SERVER_H_
+#define PANDO_TESTS_TIERS_REDIS_SCRIPTED_SERVER_H_
+
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/unique_fd.h"
+#include "tiers/redis/redis_address.h"
+#include "tiers/redis/socket_stream.h"
+
+namespace pando {
+
+// A server on a port of this machine that answers commands as a test says,
+// where a real one would need to be brought to do so: a cluster that moves
+// slots, a server that breaks off. Owned by a test; thread-safe.
+class ScriptedServer {
+ public:
+  // Returns the reply to a command, whose words have a space between; kClose
+  // closes the connection.
+  using Answer = std::function<std::string(const std::string& command)>;
+  static constexpr char kClose[] = "close";
+
+  explicit ScriptedServer(Answer answer);
+  ~ScriptedServer();
+
+  const RedisAddress& address() const { return address_; }
+  // How many were opened so far.
+  size_t connections() const;
+  // All that were received so far, in their order.
+  std::vector<std::string> commands() const;
+  // Closes the connections that are open, and goes on listening.
+  void CloseAll();
+
+ private:
+  struct Connection {
+    explicit Connection(UniqueFd socket)
+        : fd(socket.get()), stream(std::move(socket)) {}
+
+    const int fd;  // of the stream
+    SocketStream stream;
+    std::thread thread;
+  };
+
+  void Listen();
+  void Serve(SocketStream& stream, int fd);
+
+  const Answer answer_;
+  const UniqueFd listener_;
+  RedisAddress address_;
+  mutable absl::Mutex mutex_;
+  std::list<Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> commands_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TESTS_TIERS_REDIS_SCRIPTED_SERVER_H_
