@@ -118,6 +118,13 @@ class CudaStandInWorker:
         self.views = _ByTheCpu(self.pool)
         return self.pool.addresses == before
 
+    def attach_elsewhere(self) -> None:
+        """Where this process has mapped nothing before."""
+        wanted = [address + (1 << 40) for address in self.pool.addresses]
+        self.views = None
+        self.pool.close()
+        self.client.attach_pool(addresses=wanted)
+
     def attach_often(self) -> bool:
         """Whether a hundred more mappings leave as much behind as one."""
         self.client.attach_pool().close()

@@ -20,18 +20,20 @@ class TorchWorker:
         page_tokens = self.client.pool.layout.page_tokens
         self.tokens = np.arange(PAGES * page_tokens, dtype=np.uint32)
         self.pool = self.views = None
+        # What the elements of each page of the prompt are made from.
+        self.written = range(1, PAGES + 1)
 
     def attach(self) -> None:
         self.pool = self.client.attach_pool()
         self.views = self.pool.torch()
 
     def publish(self) -> list[int]:
-        """Writes the pages of the prompt, each with its id, and inserts them."""
+        """Writes the pages of the prompt, and inserts them."""
         pages = self.client.allocate_pages(PAGES)
-        for page in pages.tolist():
+        for page, value in zip(pages.tolist(), self.written, strict=True):
             for layer in range(self.client.pool.layout.layers):
-                self.views.keys(layer)[page] = page
-                self.views.values(layer)[page] = page + 0.5
+                self.views.keys(layer)[page] = value
+                self.views.values(layer)[page] = value + 0.5
         self._wait()
         self.client.insert(self.tokens, pages)
         return pages.tolist()
@@ -40,6 +42,16 @@ class TorchWorker:
         """Whether the prompt is cached, and every element is what was published."""
         pages = self.client.match_prefix(self.tokens).page_ids.tolist()
         return len(pages) == PAGES and self._holds(pages)
+
+    def evict(self) -> int:
+        return self.client.evict(PAGES)
+
+    def load(self) -> bool:
+        """Waits for a tier, and sees whether every element is what was published."""
+        match = self.client.match_prefix(self.tokens, lock=True, pending_wait=60)
+        with match.lock:
+            pages = match.page_ids.tolist()
+            return len(pages) == PAGES and self._holds(pages)
 
     def read(self) -> bool:
         """Whether the first pages hold what was published, without asking pandod."""
@@ -78,9 +90,9 @@ class TorchWorker:
 
     def _holds(self, pages) -> bool:
         return all(
-            bool((self.views.keys(layer)[page] == page).all())
-            and bool((self.views.values(layer)[page] == page + 0.5).all())
-            for page in pages
+            bool((self.views.keys(layer)[page] == value).all())
+            and bool((self.views.values(layer)[page] == value + 0.5).all())
+            for page, value in zip(pages, self.written, strict=True)
             for layer in range(self.client.pool.layout.layers)
         )
 

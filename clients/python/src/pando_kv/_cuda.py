@@ -10,7 +10,7 @@ import ctypes
 import functools
 import uuid
 import weakref
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from pando_kv.errors import PandoError
@@ -139,24 +139,9 @@ def _map(
             ctypes.c_int(_POSIX_FILE_DESCRIPTOR),
         )
         undo.callback(driver.call, "cuMemRelease", memory)
+        address = ctypes.c_uint64(_reserve(driver, ordinal, size, wanted))
+        undo.callback(_kept_ranges.add, (address.value, size))
         none = ctypes.c_uint64(0)
-        address = ctypes.c_uint64()
-        driver.call(
-            "cuMemAddressReserve",
-            ctypes.byref(address),
-            bytes_,
-            ctypes.c_size_t(0),
-            ctypes.c_uint64(wanted),
-            none,
-        )
-        undo.callback(driver.call, "cuMemAddressFree", address, bytes_)
-        # To the driver, the address is only a hint.
-        if wanted not in (0, address.value):
-            raise PandoError(
-                "ADDRESS_TAKEN",
-                f"address {wanted:#x} of the GPU {ordinal} is not to be had; the "
-                f"driver gives {address.value:#x} instead",
-            )
         driver.call("cuMemMap", address, bytes_, ctypes.c_size_t(0), memory, none)
         undo.callback(driver.call, "cuMemUnmap", address, bytes_)
         access = _access_of_all(driver, ordinal)
@@ -165,6 +150,40 @@ def _map(
         )
     finally:
         driver.call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()))
+    return address.value
+
+
+# Ranges of addresses, with their sizes, whose mapping is gone. They take no memory, and
+# are not freed: of a range that was, a driver may refuse the address that captured
+# graphs still hold. No more are kept than were mapped at once.
+_kept_ranges: set[tuple[int, int]] = set()
+
+
+def _reserve(driver: _Driver, ordinal: int, size: int, wanted: int) -> int:
+    """The address of a range in which nothing is mapped; no other caller gets it."""
+    for kept in [*_kept_ranges]:
+        if kept == (wanted or kept[0], size):
+            # Another thread may have taken it meanwhile.
+            with suppress(KeyError):
+                _kept_ranges.remove(kept)
+                return kept[0]
+    address, bytes_ = ctypes.c_uint64(), ctypes.c_size_t(size)
+    driver.call(
+        "cuMemAddressReserve",
+        ctypes.byref(address),
+        bytes_,
+        ctypes.c_size_t(0),
+        ctypes.c_uint64(wanted),
+        ctypes.c_uint64(0),
+    )
+    # To the driver, the address is only a hint.
+    if wanted not in (0, address.value):
+        driver.call("cuMemAddressFree", address, bytes_)
+        raise PandoError(
+            "ADDRESS_TAKEN",
+            f"address {wanted:#x} of the GPU {ordinal} is not to be had; the driver "
+            f"gives {address.value:#x} instead",
+        )
     return address.value
 
 
