@@ -74,7 +74,7 @@ def rows_of_quarantine(other: OtherWorker, calls: LongCalls) -> Iterator[Row]:
     ) as worker:
         yield other.row(
             f"the loss of a worker with {LOST_PAGES:,} reserved pages",
-            lambda: wait_for_quarantine(calls),
+            lambda: wait_for_quarantine(calls, worker),
         )
         yield other.row(f"ListQuarantine, {where}", lambda: quarantine(calls))
         (lost,) = quarantine(calls)
@@ -118,6 +118,9 @@ def quarantine(calls: LongCalls) -> list[admin.QuarantineInfo]:
     return list(calls.call("Admin/ListQuarantine", request).sessions)
 
 
-def wait_for_quarantine(calls: LongCalls) -> None:
+def wait_for_quarantine(calls: LongCalls, worker: subprocess.Popen[str]) -> None:
     while sum(lost.pages for lost in quarantine(calls)) < LOST_PAGES:
-        pass
+        if worker.poll():
+            raise RuntimeError(
+                f"the worker that is lost ended with {worker.returncode}"
+            )

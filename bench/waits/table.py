@@ -30,7 +30,6 @@ def rows_of_round(build: Path) -> Iterator[Row]:
     with waiting(build) as (other, calls):
         yield from prefix_rows.rows_at_depth(other, calls)
         yield prefix_rows.row_while_it_fills(other, calls)
-        yield session_rows.row_of_watch(other, calls)
         yield from operator_rows.rows_of_operators(other, calls)
         yield from operator_rows.rows_of_namespaces(other, calls)
         calls.fill()
@@ -39,6 +38,10 @@ def rows_of_round(build: Path) -> Iterator[Row]:
         yield from rows_beside_scoring(other, calls.address)
         yield from operator_rows.rows_of_quarantine(other, calls)
         yield operator_rows.row_of_drain(other, calls)
+    # Once one has watched, pandod keeps events until it ends.
+    with waiting(build) as (other, calls):
+        calls.fill()
+        yield session_rows.row_of_watch(other, calls)
     with waiting(build, *block_rows.OPTIONS) as (other, calls):
         yield from block_rows.rows_of_blocks(other, calls)
         yield block_rows.row_of_locked_blocks(other, calls)

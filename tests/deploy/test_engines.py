@@ -1,10 +1,8 @@
 """The engines of the overlays: what they are told is what the pool and the pod are."""
 
 import re
-from pathlib import Path
 
 import pytest
-import yaml
 from manifests import KUBERNETES, load, plain_files, pod_of, spoken, workloads
 
 (BASE,) = workloads(plain_files()["base"])
@@ -18,14 +16,6 @@ OPTIONS = {
 each_overlay = pytest.mark.parametrize("path", PATCHES, ids=lambda p: p.parent.name)
 
 
-def pool_of(overlay: Path) -> dict:
-    """The options of pandod: of the overlay, or of base."""
-    own = overlay / "pandod.yaml"
-    return yaml.safe_load(
-        (own if own.exists() else KUBERNETES / "base" / "pandod.yaml").read_text()
-    )
-
-
 def engines(patch: dict) -> list[dict]:
     """The containers of base with what a patch says of them."""
     said = {container["name"]: container for container in pod_of(patch)["containers"]}
@@ -35,15 +25,13 @@ def engines(patch: dict) -> list[dict]:
     ]
 
 
-@each_overlay
-def test_they_run_the_model_and_layout_of_the_pool(path):
-    (patch,) = load(path)
-    pool = pool_of(path.parent)
+def test_those_of_the_fleet_run_the_model_and_page_that_its_router_is_told():
+    (patch,) = load(KUBERNETES / "overlays" / "vllm" / "engines.yaml")
+    (pool,) = load(KUBERNETES / "overlays" / "fleet" / "pandod.yaml")
     for engine in engines(patch):
         line = " ".join(spoken(engine))
-        for key, form in OPTIONS.items():
-            if key in pool:
-                assert set(re.findall(form, line)) <= {str(pool[key])}
+        for key in ("model", "page-tokens"):
+            assert re.findall(OPTIONS[key], line) == [str(pool[key])]
 
 
 @each_overlay
