@@ -18,13 +18,17 @@ class WireMeter:
         from pando_kv._connection import Connection
 
         self.calls: Counter[str] = Counter()
-        """By the method's name. While pandod is away nothing is waited for, and none
-        are counted."""
+        """By the method's name; those that are not made, or had begun and are not
+        waited for, because pandod is away, do not count."""
         self.seconds = 0.0
         self._bytes = 0
         # Their bytes are counted when they are asked for: not while a call is timed.
         self._messages: list[tuple[Any, Any]] = []
         send = Connection.send
+        put_off = Connection._put_off
+
+        def name(call: Any) -> str:
+            return call.method.path.rpartition("/")[2]
 
         def metered(connection: Any, call: Any, *first: Any) -> Any:
             parse = call.parse
@@ -33,9 +37,9 @@ class WireMeter:
                 self._messages.append((call.method.response, answer))
                 return parse(answer)
 
-            is_away = connection.presence.is_away and call.method.number
-            if not is_away:
-                self.calls[call.method.path.rpartition("/")[2]] += 1
+            had_begun = any(first) and connection.presence.is_away
+            if not had_begun:
+                self.calls[name(call)] += 1
             self._messages.append((call.method.request, call.request))
             call.parse = remember
             begin = time.perf_counter()
@@ -44,6 +48,11 @@ class WireMeter:
             finally:
                 self.seconds += time.perf_counter() - begin
 
+        def taken_back(connection: Any, call: Any) -> Any:
+            self.calls -= Counter([name(call)])
+            return put_off(connection, call)
+
+        Connection._put_off = taken_back
         Connection.requests = None
         Connection.send = metered
         Connection.begin_together = self._timed(Connection.begin_together)

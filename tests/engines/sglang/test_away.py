@@ -48,7 +48,7 @@ def test_what_runs_and_what_waits_come_to_their_end(engine, pandod, reference, c
         # It finds pandod away.
         found = engine.ask(step=2)
         seen = engine.ask(step=STEPS)
-        # It is away in all of these steps: the meter counts no calls meanwhile.
+        # It is away in all of these steps: none of them waits for a call.
         assert seen["calls"] == found["calls"]
         # One may have been retracted for the other.
         assert seen["waiting"] >= 2
