@@ -62,7 +62,7 @@ build:
 	@$(call configure,release)
 	@cmake --build --preset release -j $(JOBS)
 
-# The optimised build with the benchmarks, and the tests that need CUDA.
+# The optimised build with the benchmarks, and the tests of CUDA and of long traces.
 WITH_ALL := -DPANDO_BUILD_BENCHMARKS=ON -DPANDO_BUILD_TESTS=ON
 build-tested: setup
 	@$(call configure,release,$(WITH_ALL))

@@ -12,8 +12,8 @@ namespace pando {
 // shared tier, and takes no address.
 absl::Status CheckStart(const Options& options);
 
-// What can be said of the tiers of an open pool. The bytes of a page come with
-// the layout, with which all is checked again.
+// Checks of an open pool's tiers what does not depend on its layout. The rest
+// is checked once an engine has stated the layout.
 absl::Status CheckTiersOfOpenPool(const Options& options);
 
 }  // namespace pando

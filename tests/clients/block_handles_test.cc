@@ -1,4 +1,4 @@
-// Where the prompts of a trace begin for a worker that names what it sent before.
+// Where the prompts of a trace begin, for a worker that names what it sent.
 #include "replay/block_handles.h"
 
 #include <gmock/gmock.h>

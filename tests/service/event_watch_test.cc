@@ -92,7 +92,7 @@ class EventWatchTest : public testing::Test {
   }
 };
 
-// Who lets go of a snapshot last frees its slices, while others wait.
+// The last owner of a snapshot frees its slices, while others wait.
 TEST(EncodedEventsTest, ManyEventsAreFewSlices) {
   constexpr size_t kEvents = 100'000;
   EncodedEvents encoded;

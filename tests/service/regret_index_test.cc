@@ -2,6 +2,7 @@
 #include "service/metrics/regret_index.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/time/time.h"

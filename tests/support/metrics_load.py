@@ -7,9 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import raw_calls
-
-LOAD_CLIENT = Path(raw_calls.__file__).with_name("load_client.py")
+LOAD_CLIENT = Path(__file__).with_name("load_client.py")
 CLIENTS = 4
 REQUESTS = 200
 

@@ -20,7 +20,7 @@ class TorchWorker:
         page_tokens = self.client.pool.layout.page_tokens
         self.tokens = np.arange(PAGES * page_tokens, dtype=np.uint32)
         self.pool = self.views = None
-        # What the elements of each page of the prompt are made from.
+        # The elements of each page of the prompt are made from one of these numbers.
         self.written = range(1, PAGES + 1)
 
     def attach(self) -> None:

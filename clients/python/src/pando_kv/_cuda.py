@@ -154,19 +154,19 @@ def _map(
 
 
 # Ranges of addresses, with their sizes, whose mapping is gone. They take no memory, and
-# are not freed: of a range that was, a driver may refuse the address that captured
-# graphs still hold. No more are kept than were mapped at once.
+# are not freed: a driver may refuse the address of a freed range, which captured graphs
+# still hold. No more of a size are kept than were mapped at once.
 _kept_ranges: set[tuple[int, int]] = set()
 
 
 def _reserve(driver: _Driver, ordinal: int, size: int, wanted: int) -> int:
     """The address of a range in which nothing is mapped; no other caller gets it."""
-    for kept in [*_kept_ranges]:
-        if kept == (wanted or kept[0], size):
+    for kept, kept_size in [*_kept_ranges]:
+        if kept_size == size and wanted in (0, kept):
             # Another thread may have taken it meanwhile.
             with suppress(KeyError):
-                _kept_ranges.remove(kept)
-                return kept[0]
+                _kept_ranges.remove((kept, size))
+                return kept
     address, bytes_ = ctypes.c_uint64(), ctypes.c_size_t(size)
     driver.call(
         "cuMemAddressReserve",
