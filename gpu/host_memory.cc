@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_format.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 
 namespace pando {
@@ -76,6 +77,12 @@ absl::StatusOr<HostMemory> HostMemory::Adopt(std::string name, uint64_t bytes,
                         name, info.st_size, bytes));
   }
   return HostMemory(std::move(name), bytes, std::move(fd));
+}
+
+uint64_t HostMemory::id() const {
+  struct stat info;
+  CHECK(fstat(fd_.get(), &info) == 0);
+  return info.st_ino;
 }
 
 absl::StatusOr<UniqueFd> HostMemory::Export() const {

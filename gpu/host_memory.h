@@ -33,6 +33,8 @@ class HostMemory {
                                           UniqueFd fd);
 
   uint64_t bytes() const { return bytes_; }
+  // No other memory of this machine has it meanwhile: the number of its inode.
+  uint64_t id() const;
   // Another descriptor of ours, for the process after this one.
   const UniqueFd& fd() const { return fd_; }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,11 @@
 #include "absl/status/status.h"
 
 namespace pando {
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+}  // namespace
 
 absl::StatusOr<SharedMemory> SharedMemory::Create(const char* name,
                                                   size_t bytes, Peers peers) {
@@ -21,13 +27,26 @@ absl::StatusOr<SharedMemory> SharedMemory::Create(const char* name,
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap of a memfd");
   SharedMemory memory(std::move(fd), static_cast<std::byte*>(data), bytes);
-  int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  int seals = kSeals;
   // Our own mapping was made before, and stays writable.
   if (peers == Peers::kMayRead) seals |= F_SEAL_FUTURE_WRITE;
   if (fcntl(memory.fd_.get(), F_ADD_SEALS, seals) != 0) {
     return absl::ErrnoToStatus(errno, "sealing a memfd");
   }
   return memory;
+}
+
+absl::StatusOr<SharedMemory> SharedMemory::Adopt(UniqueFd fd) {
+  struct stat info;
+  if ((fcntl(fd.get(), F_GET_SEALS) & kSeals) != kSeals ||
+      fstat(fd.get(), &info) != 0) {
+    return absl::FailedPreconditionError("it is no memory of a pandod");
+  }
+  const auto bytes = static_cast<size_t>(info.st_size);
+  void* data =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (data == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap of a memfd");
+  return SharedMemory(std::move(fd), static_cast<std::byte*>(data), bytes);
 }
 
 SharedMemory::~SharedMemory() {

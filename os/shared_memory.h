@@ -18,6 +18,9 @@ class SharedMemory {
 
   static absl::StatusOr<SharedMemory> Create(const char* name, size_t bytes,
                                              Peers peers);
+  // Maps memory that was made so, by a process before this one.
+  // FAILED_PRECONDITION: the descriptor is not of such memory.
+  static absl::StatusOr<SharedMemory> Adopt(UniqueFd fd);
   SharedMemory(SharedMemory&& other) noexcept
       : fd_(std::move(other.fd_)),
         data_(std::exchange(other.data_, nullptr)),
@@ -30,6 +33,8 @@ class SharedMemory {
   // Gives the memory from `offset` on back to the system, even if processes map
   // it or hold a descriptor: they read zeros there then.
   void Discard(size_t offset);
+  // Another descriptor of ours, for the process after this one.
+  const UniqueFd& fd() const { return fd_; }
   // A descriptor for another process.
   absl::StatusOr<UniqueFd> Share() const;
 

@@ -8,11 +8,14 @@
 #include "absl/time/time.h"
 #include "base/default_socket.h"
 #include "base/status_macros.h"
+#include "core/blocks/block_ledger.h"
 #include "core/operators/session_ends.h"
+#include "os/crash_count.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "os/random_id.h"
 #include "service/handlers/wire.h"
+#include "service/memory/kept_ledger.h"
 #include "service/memory/make_pool.h"
 #include "service/options/option_checks.h"
 #include "service/socket_group.h"
@@ -28,6 +31,8 @@ constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 // How often the files of tokens are looked at.
 constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
+// A pandod that has served for so long does not die of its kept state.
+constexpr absl::Duration kSteadyTime = absl::Minutes(1);
 // The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
 
@@ -57,11 +62,23 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
                    MakePool(options, open == nullptr ? kept : nullptr));
   ASSIGN_OR_RETURN(std::unique_ptr<HostMemory> block_memory,
                    MakeBlockMemory(options, *kept));
-  std::unique_ptr<Server> server(new Server(options, kept, std::move(on_exit),
-                                            std::move(pool),
-                                            std::move(block_memory)));
+  BlockOptions blocks = BlockOptionsOf(options);
+  std::unique_ptr<SharedMemory> ledger;
+  if (block_memory != nullptr) {
+    blocks.memory_id = block_memory->id();
+    ASSIGN_OR_RETURN(ledger, KeptLedger(blocks, *kept));
+  }
+  if (ledger != nullptr) {
+    blocks.ledger = {ledger->data(), ledger->size()};
+    CountCrashesIn(&HeaderOf(blocks.ledger).crashes);
+  }
+  const bool has_ledger_of_before =
+      ledger != nullptr && BlockLedger::IsOf(blocks);
+  std::unique_ptr<Server> server(
+      new Server(options, kept, std::move(on_exit), std::move(pool),
+                 std::move(block_memory), std::move(ledger), blocks));
   server->open_pool_ = std::move(open);
-  server->FindEarlierWriters();
+  server->FindEarlierWriters(has_ledger_of_before);
   RETURN_IF_ERROR(server->MakeVerifier());
   ASSIGN_OR_RETURN(server->socket_group_, SocketGroup(options.socket_group));
   RETURN_IF_ERROR(server->MakeAccessControl());
@@ -73,6 +90,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->StartLanes());
   RETURN_IF_ERROR(server->StartRpc());
   RETURN_IF_ERROR(server->StartHttp());
+  if (server->ledger_ != nullptr) server->Ledger().starts = 0;
   if (server->open_pool_ == nullptr) kept->ForgetRest();
   Log(LogLevel::kInfo, "pandod serves",
       {{"socket", options.socket},
@@ -90,13 +108,15 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
 
 Server::Server(const Options& options, KeptDescriptors* kept,
                std::function<void()> on_exit, std::unique_ptr<KvPool> pool,
-               std::unique_ptr<HostMemory> block_memory)
+               std::unique_ptr<HostMemory> block_memory,
+               std::unique_ptr<SharedMemory> ledger, const BlockOptions& blocks)
     : options_(options),
       kept_(kept),
       on_exit_(std::move(on_exit)),
       epoch_(RandomId()),
       pool_(std::move(pool)),
       block_memory_(std::move(block_memory)),
+      ledger_(std::move(ledger)),
       cache_({.page_tokens = options.page_tokens,
               .capacity_pages = pool_->capacity_pages(),
               .eviction_policy = options.eviction_policy,
@@ -106,7 +126,7 @@ Server::Server(const Options& options, KeptDescriptors* kept,
               .quota_classes = options.quotas,
               .session_limits = SessionLimitsOf(options),
               .first_told_hit = StoringHit(options),
-              .blocks = BlockOptionsOf(options),
+              .blocks = blocks,
               .on_wait_over =
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
@@ -146,6 +166,7 @@ Server::~Server() {
   }
   memory_.reset();
   attachments_.reset();
+  CountCrashesIn(nullptr);
 }
 
 absl::Status Server::MakeVerifier() {
@@ -157,11 +178,16 @@ absl::Status Server::MakeVerifier() {
   return absl::OkStatus();
 }
 
-void Server::FindEarlierWriters() {
+void Server::FindEarlierWriters(bool has_ledger_of_before) {
   cache_.SetSessionLimits({});
   earlier_writers_ = std::make_unique<EarlierWriters>(
-      &cache_, &blocks_, *pool_, block_memory_.get(), options_.quarantine);
+      &cache_, &blocks_, *pool_, block_memory_.get(), has_ledger_of_before,
+      options_.quarantine);
   cache_.SetSessionLimits(SessionLimitsOf(options_));
+}
+
+LedgerHeader& Server::Ledger() const {
+  return HeaderOf({ledger_->data(), ledger_->size()});
 }
 
 absl::Status Server::StartKvEvents() {
@@ -305,6 +331,9 @@ void Server::MakeServices() {
   rpc_.AddTimer(kHousekeepingPeriod, [this] { RunHousekeeping(); });
   watermark_timer_ =
       rpc_.AddTimer(WatermarkPeriod(), [this] { watermark_step_->Request(); });
+  if (ledger_ != nullptr) {
+    rpc_.AddTimer(kSteadyTime, [this] { Ledger().crashes = 0; });
+  }
   check_timer_ = rpc_.AddTimer(options_.check_invariants_every,
                                [this] { check_step_->Request(); });
 }

@@ -88,7 +88,8 @@ class Server {
  private:
   Server(const Options& options, KeptDescriptors* kept,
          std::function<void()> on_exit, std::unique_ptr<KvPool> pool,
-         std::unique_ptr<HostMemory> block_memory);
+         std::unique_ptr<HostMemory> block_memory,
+         std::unique_ptr<SharedMemory> ledger, const BlockOptions& blocks);
 
   // Tells sessions, watchers of health and waiting matches that nothing new is
   // admitted.
@@ -98,7 +99,9 @@ class Server {
   void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();
   // Withholds what workers of the pandod before still map.
-  void FindEarlierWriters();
+  void FindEarlierWriters(bool has_ledger_of_before);
+  // REQUIRES: there is one.
+  LedgerHeader& Ledger() const;
   UnixSocket SocketAt(const std::string& path, std::string kept_name) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();
@@ -140,6 +143,7 @@ class Server {
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
   const std::unique_ptr<HostMemory> block_memory_;  // null: there is none
+  const std::unique_ptr<SharedMemory> ledger_;      // null: blocks are not kept
   std::atomic<bool> is_draining_ = false;
   std::atomic<uint64_t> turns_ = 0;
   RpcMetrics rpc_metrics_;

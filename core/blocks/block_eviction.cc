@@ -118,7 +118,8 @@ uint64_t BlockTable::LossOf(uint32_t number, uint64_t age) const {
   uint64_t warm = 0;
   uint64_t links = 0;
   uint64_t own_links = 0;
-  for (uint32_t slot = 0; slot < extent.used_slots; ++slot) {
+  const uint32_t used_slots = memory_.used_slots(number);
+  for (uint32_t slot = 0; slot < used_slots; ++slot) {
     const BlockRecord& record = At(memory_.NumberIn(number, slot));
     if (record.block_state() != BlockState::kReady) continue;
     if (use_ - record.stamp < age) ++warm;
@@ -135,15 +136,16 @@ uint64_t BlockTable::LossOf(uint32_t number, uint64_t age) const {
 void BlockTable::EvictExtent(uint32_t number) {
   const Extent& extent = memory_.extent(number);
   Kind& kind = *extent.kind;
+  const uint32_t used_slots = memory_.used_slots(number);
   // Those that others follow do not become leaves first.
-  for (uint32_t slot = 0; slot < extent.used_slots; ++slot) {
+  for (uint32_t slot = 0; slot < used_slots; ++slot) {
     const BlockNumber block = memory_.NumberIn(number, slot);
     if (At(block).block_state() != BlockState::kReady) continue;
     NoteEviction(kind, block, BlockEviction::kExtent);
     Change(kind, block,
            [](BlockRecord& r) { r.set_state(BlockState::kDetached); });
   }
-  for (uint32_t slot = 0; slot < extent.used_slots; ++slot) {
+  for (uint32_t slot = 0; slot < used_slots; ++slot) {
     const BlockNumber block = memory_.NumberIn(number, slot);
     if (At(block).block_state() == BlockState::kDetached) Forget(kind, block);
   }

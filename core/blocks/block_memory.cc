@@ -1,5 +1,6 @@
 #include "core/blocks/block_memory.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -8,17 +9,17 @@
 
 namespace pando {
 
-BlockMemory::BlockMemory(const BlockOptions& options)
+BlockMemory::BlockMemory(const BlockOptions& options, BlockLedger* ledger)
     : memory_bytes_(options.memory_bytes),
       extent_bytes_(options.extent_bytes),
       slot_bits_(std::countr_zero(extent_bytes_ / kPlaceBytes)),
+      ledger_(ledger),
       extents_(memory_bytes_ / extent_bytes_) {
   CHECK(std::has_single_bit(extent_bytes_) && extent_bytes_ >= kPlaceBytes);
   CHECK(memory_bytes_ / kPlaceBytes <= kNotLookedAt.value());
-  free_extents_ = extent_count();
-  for (uint32_t i = free_extents_; i-- > 0;) {
-    extents_[i].position = first_free_;
-    first_free_ = i;
+  for (uint32_t i = extent_count(); i-- > 0;) {
+    extents_[i].records = ledger_->records(i);
+    AddToFree(i);
   }
 }
 
@@ -30,13 +31,19 @@ BlockNumber BlockMemory::Take(Kind& kind, std::string_view key) {
   if (slot != Extent::kNone) {
     extent.first_free = At(NumberIn(number, slot)).previous;
   } else {
-    slot = extent.used_slots++;
+    slot = used_slots(number);
   }
   if (++extent.blocks == kind.slots) RemoveFromRoom(extent);
   const BlockNumber block = NumberIn(number, slot);
+  ExtentFacts& facts = ledger_->extent(number);
   BlockRecord& record = *std::construct_at(&At(block));
-  record.generation = extent.generation;
+  record.generation = facts.generation;
+  BlockLedger::StoresBefore();
   std::memcpy(KeyBytes(block), key.data(), key.size());
+  if (slot == facts.used_slots) {
+    BlockLedger::StoresBefore();
+    ++facts.used_slots;
+  }
   return block;
 }
 
@@ -56,20 +63,12 @@ bool BlockMemory::Free(BlockNumber block) {
 bool BlockMemory::FreeExtent(uint32_t number) {
   Extent& extent = extents_[number];
   Kind& kind = *extent.kind;
+  ledger_->extent(number).kind = 0;
+  BlockLedger::StoresBefore();
   if (extent.room_position != Extent::kNone) RemoveFromRoom(extent);
-  const uint32_t last = kind.extents.back();
-  extents_[last].position = extent.position;
-  kind.extents[extent.position] = last;
-  kind.extents.pop_back();
-  extent.kind = nullptr;
-  extent.records.reset();
-  extent.used_slots = 0;
-  extent.first_free = Extent::kNone;
-  extent.blocks = 0;
-  extent.held = 0;
-  NextGeneration(extent);
-  extent.position = std::exchange(first_free_, number);
-  ++free_extents_;
+  RemoveExtent(number);
+  NextGeneration(number);
+  AddToFree(number);
   return kind.extents.empty();
 }
 
@@ -77,14 +76,64 @@ void BlockMemory::GiveExtent(Kind& kind) {
   CHECK(free_extents_ > 0);
   --free_extents_;
   const uint32_t number = first_free_;
+  first_free_ = extents_[number].position;
+  AddExtent(kind, number);
+  AddToRoom(extents_[number], number);
+  // Records that other kinds left in it count no more.
+  ExtentFacts& facts = ledger_->extent(number);
+  facts.used_slots = 0;
+  BlockLedger::StoresBefore();
+  facts.kind = kind.info.number.value();
+}
+
+void BlockMemory::AddExtent(Kind& kind, uint32_t number) {
   Extent& extent = extents_[number];
-  first_free_ = extent.position;
   extent.kind = &kind;
-  extent.records = std::make_unique_for_overwrite<std::byte[]>(
-      size_t{kind.slots} * kind.record_bytes);
   extent.position = static_cast<uint32_t>(kind.extents.size());
   kind.extents.push_back(number);
-  AddToRoom(extent, number);
+  const uint32_t bytes = kind.slots * kind.record_bytes;
+  if (bytes <= extent.touched_bytes) return;
+  touched_bytes_ += bytes - extent.touched_bytes;
+  extent.touched_bytes = bytes;
+}
+
+void BlockMemory::RemoveExtent(uint32_t number) {
+  Extent& extent = extents_[number];
+  std::vector<uint32_t>& extents = extent.kind->extents;
+  const uint32_t last = extents.back();
+  extents_[last].position = extent.position;
+  extents[extent.position] = last;
+  extents.pop_back();
+  extent.kind = nullptr;
+  extent.first_free = Extent::kNone;
+  extent.blocks = 0;
+  extent.held = 0;
+}
+
+void BlockMemory::AddToFree(uint32_t number) {
+  extents_[number].position = std::exchange(first_free_, number);
+  ++free_extents_;
+}
+
+void BlockMemory::FindBlocks(uint32_t number) {
+  Extent& extent = extents_[number];
+  ExtentFacts& facts = ledger_->extent(number);
+  facts.used_slots = std::min(facts.used_slots, extent.kind->slots);
+  for (uint32_t slot = facts.used_slots; slot-- > 0;) {
+    BlockRecord& record = At(NumberIn(number, slot));
+    if (record.is_written() || record.block_state() == BlockState::kReady) {
+      ++extent.blocks;
+      continue;
+    }
+    record.set_state(BlockState::kFree);
+    record.previous = std::exchange(extent.first_free, slot);
+  }
+  if (extent.blocks < extent.kind->slots) AddToRoom(extent, number);
+}
+
+uint64_t BlockMemory::record_bytes() const {
+  return extent_count() * (sizeof(Extent) + sizeof(ExtentFacts)) +
+         touched_bytes_;
 }
 
 void BlockMemory::AddToRoom(Extent& extent, uint32_t number) {

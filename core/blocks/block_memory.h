@@ -4,32 +4,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "base/ids.h"
+#include "core/blocks/block_ledger.h"
 #include "core/blocks/block_record.h"
 #include "core/blocks/kind.h"
 #include "core/requests/block_requests.h"
 
 namespace pando {
 
-// A piece of the memory, cut into slots of one size while a kind has it. Plain
-// data, owned by BlockMemory.
+// A piece of the memory, cut into slots of one size while a kind has it: what
+// follows from its facts and its records in the ledger. Plain data, owned by
+// BlockMemory.
 struct Extent {
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
   Kind* kind = nullptr;  // null: it is free
-  std::unique_ptr<std::byte[]> records;
-  uint32_t used_slots = 0;      // slots from this one on have never been used
-  uint32_t first_free = kNone;  // of the slots before
+  std::byte* records = nullptr;
+  uint32_t touched_bytes = 0;   // of the records, by all kinds that have had it
+  uint32_t first_free = kNone;  // of the slots that were used
   uint32_t blocks = 0;          // slots that are not free
   uint32_t held = 0;            // of them, locked or being written
-  // Blocks that begin now get this generation. It changes when links to blocks
-  // here stop being good.
-  uint16_t generation = 0;
-  uint32_t position = 0;           // in Kind::extents; or the next free extent
+  uint32_t position = 0;        // in Kind::extents; or the next free extent
   uint32_t room_position = kNone;  // in Kind::with_room; kNone: no free slot
 };
 
@@ -43,7 +41,14 @@ struct Extent {
 // slot is free; each of its slots is a block or in its list of free ones.
 class BlockMemory {
  public:
-  explicit BlockMemory(const BlockOptions& options);
+  // `ledger` outlives this.
+  BlockMemory(const BlockOptions& options, BlockLedger* ledger);
+
+  // Gives each extent to the kind that has it by the ledger, and cuts it into
+  // blocks and free slots; nothing is held. `kind_of` finds a kind by its
+  // number, or null. REQUIRES: no extent has a kind.
+  template <typename F>
+  void Recover(F&& kind_of);
 
   // Slots of an extent for blocks of so many bytes.
   uint64_t SlotsFor(uint64_t block_bytes) const {
@@ -56,9 +61,8 @@ class BlockMemory {
   }
   BlockRecord& At(BlockNumber block) const {
     const Extent& extent = ExtentOf(block);
-    return *reinterpret_cast<BlockRecord*>(extent.records.get() +
-                                           size_t{extent.kind->record_bytes} *
-                                               SlotOf(block));
+    return *reinterpret_cast<BlockRecord*>(
+        extent.records + size_t{extent.kind->record_bytes} * SlotOf(block));
   }
   std::string_view KeyOf(BlockNumber block) const {
     return {KeyBytes(block), ExtentOf(block).kind->key_bytes()};
@@ -67,14 +71,16 @@ class BlockMemory {
     return block >> slot_bits_;
   }
   // The slot was used since the kind got the extent, so that it has a record.
+  uint32_t used_slots(uint32_t extent) const {
+    return ledger_->extent(extent).used_slots;
+  }
   bool IsUsed(BlockNumber block) const {
-    return SlotOf(block) < ExtentOf(block).used_slots;
+    return SlotOf(block) < used_slots(ExtentNumberOf(block));
   }
   void Prefetch(BlockNumber block) const {
     const Extent& extent = ExtentOf(block);
     const std::byte* const record =
-        extent.records.get() +
-        size_t{extent.kind->record_bytes} * SlotOf(block);
+        extent.records + size_t{extent.kind->record_bytes} * SlotOf(block);
     __builtin_prefetch(record);
     __builtin_prefetch(record + sizeof(BlockRecord) + 16);
   }
@@ -103,7 +109,9 @@ class BlockMemory {
   // Frees all slots of an extent at once. Returns the same.
   bool FreeExtent(uint32_t extent);
   // Links to blocks of the extent that end now are not good any more.
-  static uint16_t NextGeneration(Extent& extent) { return ++extent.generation; }
+  uint16_t NextGeneration(uint32_t extent) {
+    return ++ledger_->extent(extent).generation;
+  }
 
   uint64_t memory_bytes() const { return memory_bytes_; }
   uint64_t extent_bytes() const { return extent_bytes_; }
@@ -112,6 +120,9 @@ class BlockMemory {
   }
   uint32_t free_extent_count() const { return free_extents_; }
   const Extent& extent(uint32_t number) const { return extents_[number]; }
+  // What extents take beside the memory of blocks, with all records that were
+  // ever used: those of free extents stay where they are.
+  uint64_t record_bytes() const;
 
  private:
   uint32_t SlotOf(BlockNumber block) const {
@@ -121,6 +132,11 @@ class BlockMemory {
     return reinterpret_cast<char*>(&At(block)) + sizeof(BlockRecord);
   }
   void GiveExtent(Kind& kind);
+  void AddExtent(Kind& kind, uint32_t number);
+  void RemoveExtent(uint32_t number);
+  void AddToFree(uint32_t number);
+  // Lists the free slots of an extent and counts its blocks.
+  void FindBlocks(uint32_t number);
   void AddToRoom(Extent& extent, uint32_t number);
   void RemoveFromRoom(Extent& extent);
 
@@ -128,10 +144,28 @@ class BlockMemory {
   const uint64_t extent_bytes_;
   const int
       slot_bits_;  // of a number: an extent has at most 2^slot_bits_ slots
+  BlockLedger* const ledger_;
   std::vector<Extent> extents_;
+  uint64_t touched_bytes_ = 0;  // the sum over extents
   uint32_t first_free_ = Extent::kNone;
   uint32_t free_extents_ = 0;
 };
+
+template <typename F>
+void BlockMemory::Recover(F&& kind_of) {
+  first_free_ = Extent::kNone;
+  free_extents_ = 0;
+  for (uint32_t number = extent_count(); number-- > 0;) {
+    Kind* const kind = kind_of(KindNumber(ledger_->extent(number).kind));
+    if (kind == nullptr) {
+      AddToFree(number);
+      continue;
+    }
+    AddExtent(*kind, number);
+    FindBlocks(number);
+    if (extents_[number].blocks == 0) FreeExtent(number);
+  }
+}
 
 }  // namespace pando
 

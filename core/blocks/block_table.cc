@@ -15,7 +15,12 @@ constexpr uint32_t kMostLinks = 4'096;
 }  // namespace
 
 BlockTable::BlockTable(const BlockOptions& options)
-    : options_(options), memory_(options) {}
+    : options_(options),
+      ledger_(options),
+      memory_(options, &ledger_),
+      kinds_(options.extent_bytes, &ledger_) {
+  if (ledger_.is_of_before()) Recover();
+}
 
 void BlockTable::FindMany(const Kind& kind, std::string_view keys,
                           std::span<BlockNumber> found) const {
@@ -211,7 +216,7 @@ void BlockTable::Unlink(Kind& kind, BlockNumber block) {
   if (record.followers == 0) return;
   // Links to it are not good from now on.
   record.followers = 0;
-  record.generation = BlockMemory::NextGeneration(memory_.ExtentOf(block));
+  record.generation = memory_.NextGeneration(memory_.ExtentNumberOf(block));
 }
 
 void BlockTable::Unhold(BlockNumber block) {
@@ -265,9 +270,8 @@ bool BlockTable::FreeEnded(uint32_t& work) {
 }
 
 uint64_t BlockTable::index_bytes() const {
-  uint64_t bytes = memory_.extent_count() * sizeof(Extent);
+  uint64_t bytes = memory_.record_bytes();
   kinds_.ForEach([&](const Kind& kind) {
-    bytes += kind.extents.size() * kind.slots * uint64_t{kind.record_bytes};
     if (kind.has_ended()) return;
     bytes += kind.index->blocks.bytes();
     bytes += kind.index->leaves.size() * sizeof(Leaf);

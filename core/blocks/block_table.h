@@ -7,12 +7,14 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
+#include "core/blocks/block_ledger.h"
 #include "core/blocks/block_memory.h"
 #include "core/blocks/block_record.h"
 #include "core/blocks/kind.h"
@@ -38,6 +40,7 @@ namespace pando {
 // MakeRoom, which may look through some extents.
 class BlockTable {
  public:
+  // Takes over what a process before has left in the ledger.
   explicit BlockTable(const BlockOptions& options);
 
   const BlockOptions& options() const { return options_; }
@@ -113,6 +116,15 @@ class BlockTable {
   // A written block is not found any more. It stays where it is.
   void Detach(BlockNumber block);
 
+  // Blocks that those have locked, or were to write, who had their memory from
+  // the process before: now, as locked once, or written and not found by their
+  // keys, they are the caller's. Others are found as they were.
+  struct HeldBlocks {
+    std::vector<BlockNumber> locked;
+    std::vector<BlockNumber> written;
+  };
+  HeldBlocks TakeEarlier() { return std::exchange(earlier_, {}); }
+
   // Since the last use of the leaf to evict next; none: there is no leaf.
   std::optional<uint64_t> ColdestAge(const Kind& kind) const;
 
@@ -170,6 +182,16 @@ class BlockTable {
   void Free(Kind& kind, BlockNumber block);
   void FreeEndedExtent(uint32_t extent);
 
+  // Makes indexes, counts and lists from the facts of the ledger.
+  void Recover();
+  void RecoverBlock(BlockNumber block, std::vector<BlockNumber>& doubles);
+  // Counts the links that are good, and forgets the others.
+  void RecoverLink(Kind& kind, BlockNumber block);
+  void RecoverLeaves();
+  // Visits the blocks that are there, ready or written.
+  template <typename F>
+  void ForEachBlock(F&& visit);
+
   bool EvictLeaf(Kind& kind);
   // Takes an extent for `kind` from another kind, if the coldest leaf there has
   // not been used for longer than `age` by far.
@@ -182,8 +204,10 @@ class BlockTable {
   void NoteEviction(Kind& kind, BlockNumber block, BlockEviction reason);
 
   const BlockOptions options_;
+  BlockLedger ledger_;
   BlockMemory memory_;
-  KindTable kinds_{options_.extent_bytes};
+  KindTable kinds_;
+  HeldBlocks earlier_;
   GhostRing<BlockEviction> evicted_;
   uint64_t use_ = 0;
   uint64_t evictions_ = 0;

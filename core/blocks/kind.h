@@ -31,6 +31,7 @@ struct KindIndex {
 // BlockMemory and BlockTable change what is theirs.
 struct Kind {
   BlockKind info;
+  uint32_t ledger_cell = 0;
   bool is_newest = true;     // of its name
   uint32_t older_kinds = 0;  // with the newest: generations that are there
   uint32_t open_sessions = 0;

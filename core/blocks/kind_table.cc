@@ -1,5 +1,7 @@
 #include "core/blocks/kind_table.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -119,19 +121,54 @@ Kind& KindTable::Renew(Kind& kind) {
 }
 
 Kind& KindTable::Make(const KindSpec& spec, uint32_t generation) {
+  const BlockKind info = {.number = KindNumber(++last_number_),
+                          .generation = generation,
+                          .shard_stride = RoundUp(spec.shard_bytes),
+                          .spec = spec};
+  Kind& kind = Add(info, ledger_->AddKind(info));
+  newest_[KindName{spec.ns, spec.identity}] = &kind;
+  return kind;
+}
+
+Kind& KindTable::Add(BlockKind info, uint32_t cell) {
   auto kind = std::make_unique<Kind>();
-  const uint64_t stride = RoundUp(spec.shard_bytes);
-  kind->info = {.number = KindNumber(++last_number_),
-                .generation = generation,
-                .shard_stride = stride,
-                .spec = spec};
+  const KindSpec& spec = info.spec;
+  kind->ledger_cell = cell;
   kind->block_places =
-      static_cast<uint32_t>(stride * spec.shards / kPlaceBytes);
+      static_cast<uint32_t>(info.shard_stride * spec.shards / kPlaceBytes);
   kind->slots = static_cast<uint32_t>(extent_bytes_ / kind->block_bytes());
   kind->record_bytes =
       static_cast<uint32_t>((sizeof(BlockRecord) + spec.key_bytes + 3) / 4 * 4);
-  newest_[KindName{spec.ns, spec.identity}] = kind.get();
+  kind->info = std::move(info);
   return *(kinds_[kind->info.number] = std::move(kind));
+}
+
+void KindTable::Recover() {
+  for (uint32_t cell = 0; cell < ledger_->kind_cells(); ++cell) {
+    std::optional<BlockKind> info = ledger_->KindIn(cell);
+    if (!info.has_value()) continue;
+    if (!Check(info->spec, 0).ok() || Find(info->number) != nullptr) {
+      ledger_->RemoveKind(cell);  // not as this code makes them
+      continue;
+    }
+    last_number_ = std::max(last_number_, info->number.value());
+    Add(*std::move(info), cell);
+  }
+  for (const auto& [number, kind] : kinds_) {
+    Kind*& newest =
+        newest_[KindName{kind->info.spec.ns, kind->info.spec.identity}];
+    if (newest == nullptr || newest->info.generation < kind->info.generation) {
+      newest = kind.get();
+    }
+  }
+  for (const auto& [number, kind] : kinds_) {
+    Kind* const newest =
+        Find(KindName{kind->info.spec.ns, kind->info.spec.identity});
+    if (kind.get() == newest) continue;
+    ++newest->older_kinds;
+    kind->is_newest = false;
+    EndIfUnused(*kind);
+  }
 }
 
 void KindTable::Open(OpenKindList& list, Kind& kind) {
@@ -166,6 +203,7 @@ void KindTable::DeleteUnused() {
       ++it;
       continue;
     }
+    ledger_->RemoveKind(kind.ledger_cell);
     ended_counters_ += kind.counters;
     std::erase(ended_, &kind);
     const KindName name{kind.info.spec.ns, kind.info.spec.identity};

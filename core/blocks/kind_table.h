@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/ids.h"
+#include "core/blocks/block_ledger.h"
 #include "core/blocks/kind.h"
 #include "core/requests/block_requests.h"
 
@@ -30,7 +31,13 @@ inline constexpr uint64_t kOpenKindBytes = 8'192;
 class KindTable {
  public:
   // `extent_bytes` is the most that a block may have.
-  explicit KindTable(uint64_t extent_bytes) : extent_bytes_(extent_bytes) {}
+  // `ledger` outlives this.
+  KindTable(uint64_t extent_bytes, BlockLedger* ledger)
+      : extent_bytes_(extent_bytes), ledger_(ledger) {}
+
+  // Takes over the kinds in the ledger. All but the newest of each name have
+  // ended. REQUIRES: there is no kind yet.
+  void Recover();
 
   // INVALID_FIELD when it is no kind that could be opened; LAYOUT_MISMATCH when
   // it is there with other sizes. `index` is its place in the call.
@@ -76,9 +83,11 @@ class KindTable {
 
  private:
   Kind& Make(const KindSpec& spec, uint32_t generation);
+  Kind& Add(BlockKind info, uint32_t cell);
   void EndIfUnused(Kind& kind);
 
   const uint64_t extent_bytes_;
+  BlockLedger* const ledger_;
   absl::btree_map<KindNumber, std::unique_ptr<Kind>> kinds_;
   absl::flat_hash_map<KindName, Kind*> newest_;
   std::vector<Kind*> ended_;

@@ -13,7 +13,7 @@ bool BlockCheck::Step(const CacheParts& parts,
   const BlockMemory& memory = parts.blocks.memory();
   for (uint32_t slots = 0; next_extent_ < memory.extent_count();) {
     if (slots >= kStepCells) return false;
-    slots += 1 + memory.extent(next_extent_).used_slots;
+    slots += 1 + memory.used_slots(next_extent_);
     CheckExtent(parts, next_extent_++);
   }
   for (uint64_t places = 0; next_hold_ < parts.block_holds.cells();) {
@@ -49,9 +49,10 @@ void BlockCheck::CheckExtent(const CacheParts& parts, uint32_t number) {
              (!has_room || (extent.room_position < kind.with_room.size() &&
                             kind.with_room[extent.room_position] == number)),
          "blocks: an extent with room is not in the list of these");
+  const uint32_t used_slots = memory.used_slots(number);
   uint32_t used = 0;
   uint32_t held = 0;
-  for (uint32_t slot = 0; slot < extent.used_slots; ++slot) {
+  for (uint32_t slot = 0; slot < used_slots; ++slot) {
     const BlockNumber block = memory.NumberIn(number, slot);
     const BlockRecord& record = blocks.At(block);
     if (record.block_state() == BlockState::kFree) continue;
@@ -65,10 +66,10 @@ void BlockCheck::CheckExtent(const CacheParts& parts, uint32_t number) {
          "blocks: an extent has another number of blocks that are held");
   uint32_t free = 0;
   for (uint32_t slot = extent.first_free;
-       slot != Extent::kNone && free <= extent.used_slots; ++free) {
+       slot != Extent::kNone && free <= used_slots; ++free) {
     slot = blocks.At(memory.NumberIn(number, slot)).previous;
   }
-  Expect(free == extent.used_slots - used,
+  Expect(free == used_slots - used,
          "blocks: a free slot is not in the list of these");
 }
 

@@ -31,6 +31,11 @@ struct BlockOptions {
   // A block that has been written for longer reads as missing, and others may
   // reserve its key.
   absl::Duration write_limit = absl::Seconds(30);
+  // Memory for the ledger, which may outlive the process, and the id of the
+  // block memory that it tells of; see BlockLedger. Empty: the cache has a
+  // ledger of its own.
+  std::span<std::byte> ledger = {};
+  uint64_t memory_id = 0;
 };
 
 inline constexpr uint64_t kPlaceBytes = 4'096;

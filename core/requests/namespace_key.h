@@ -1,11 +1,14 @@
 #ifndef PANDO_CORE_REQUESTS_NAMESPACE_KEY_H_
 #define PANDO_CORE_REQUESTS_NAMESPACE_KEY_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace pando {
+
+inline constexpr size_t kMaxNamespaceFieldBytes = 256;  // callers see to it
 
 // Names a closed world of prefixes. The fields are compared apart from each
 // other, and an unset field differs from an empty one.

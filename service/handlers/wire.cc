@@ -12,13 +12,12 @@
 namespace pando {
 namespace {
 
-constexpr size_t kMaxNamespaceBytes = 256;
-
 absl::Status CheckNamespaceField(const char* name, const std::string& value) {
-  if (value.size() <= kMaxNamespaceBytes) return absl::OkStatus();
-  return MakeError(Reason::kInvalidField,
-                   absl::StrCat("namespace.", name, " has ", value.size(),
-                                " bytes; the limit is ", kMaxNamespaceBytes));
+  if (value.size() <= kMaxNamespaceFieldBytes) return absl::OkStatus();
+  return MakeError(
+      Reason::kInvalidField,
+      absl::StrCat("namespace.", name, " has ", value.size(),
+                   " bytes; the limit is ", kMaxNamespaceFieldBytes));
 }
 
 v1::DType DTypeOf(DType dtype) {

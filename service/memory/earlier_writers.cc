@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "core/operators/earlier_blocks.h"
 #include "core/operators/rest_reservation.h"
 #include "core/operators/session_ends.h"
 #include "os/logging/log.h"
@@ -56,6 +57,7 @@ void ReserveAllBlocks(BlockCache& blocks, SessionId session) {
 EarlierWriters::EarlierWriters(PrefixCache* cache, BlockCache* blocks,
                                const KvPool& pool,
                                const HostMemory* block_memory,
+                               bool has_ledger_of_before,
                                absl::Duration quarantine)
     : cache_(cache), time_(std::max(quarantine, kShortestTime)) {
   last_ = pool.LastWriter().value_or(WriterId(0));
@@ -63,33 +65,66 @@ EarlierWriters::EarlierWriters(PrefixCache* cache, BlockCache* blocks,
     const WriterId of_blocks = block_memory->LastWriter().value_or(WriterId(0));
     if (of_blocks.value() > last_.value()) last_ = of_blocks;
   }
-  Withhold(
-      [&pool, this] { return pool.IsHeldByAnyUpTo(last_); },
-      [this](SessionId session) { cache_->Run(RestReservation(session)); });
+  const auto maps_pool = [&pool, this] { return pool.IsHeldByAnyUpTo(last_); };
+  if (maps_pool()) {
+    Withhold(Reserve(
+        [this](SessionId session) { cache_->Run(RestReservation(session)); },
+        maps_pool));
+  }
   if (block_memory == nullptr) return;
-  Withhold(
-      [block_memory, this] { return block_memory->IsHeldByAnyUpTo(last_); },
-      [blocks](SessionId session) { ReserveAllBlocks(*blocks, session); });
+  const auto maps_blocks = [block_memory, this] {
+    return block_memory->IsHeldByAnyUpTo(last_);
+  };
+  if (has_ledger_of_before) {
+    TakeEarlierBlocks(maps_blocks);
+  } else if (maps_blocks()) {
+    Withhold(Reserve(
+        [blocks](SessionId session) { ReserveAllBlocks(*blocks, session); },
+        maps_blocks));
+  }
 }
 
-void EarlierWriters::Withhold(std::function<bool()> is_mapped,
-                              const std::function<void(SessionId)>& reserve) {
-  if (!is_mapped()) return;
+void EarlierWriters::TakeEarlierBlocks(std::function<bool()> is_mapped) {
+  uint64_t ready = 0;
+  size_t in_use = 0;
+  Withheld taken = Reserve(
+      [this, &ready, &in_use](SessionId session) {
+        EarlierBlocks earlier(session);
+        cache_->Step(earlier);
+        ready = earlier.ready();
+        in_use = earlier.count();
+      },
+      std::move(is_mapped));
+  Log(LogLevel::kInfo, "blocks of the pandod before are taken over",
+      {{"blocks", ready}, {"in_use", in_use}});
+  if (in_use > 0 && taken.is_mapped()) return Withhold(std::move(taken));
+  cache_->CloseSession(taken.session);
+  cache_->Run(SessionEnds());
+}
+
+EarlierWriters::Withheld EarlierWriters::Reserve(
+    const std::function<void(SessionId)>& reserve,
+    std::function<bool()> is_mapped) {
   const SessionId session(RandomId());
   const SessionNumber number = cache_->OpenSession(
       session, "workers of the pandod before", /*is_internal=*/true);
   // pandod knows that they are there, and not who they are.
   cache_->AttachSession(session, std::nullopt).IgnoreError();
   reserve(session);
+  return {session, number, std::move(is_mapped)};
+}
+
+void EarlierWriters::Withhold(Withheld reserved) {
   const absl::Time now = MonotonicNow();
-  cache_->SuspendSession(session, now);
+  cache_->SuspendSession(reserved.session, now);
   cache_->ExpireSessions(now, time_);
   cache_->Run(SessionEnds());  // the server has not started yet
-  withheld_.push_back({session, number, std::move(is_mapped)});
   Log(LogLevel::kInfo,
-      "workers of the pandod before map its memory: it is in quarantine until "
-      "they let go of it",
-      {{"session", number.value()}, {"seconds", absl::ToInt64Seconds(time_)}});
+      "workers of the pandod before map its memory: what they may use of it is "
+      "in quarantine until they let go of it",
+      {{"session", reserved.number.value()},
+       {"seconds", absl::ToInt64Seconds(time_)}});
+  withheld_.push_back(std::move(reserved));
 }
 
 void EarlierWriters::Check() {

@@ -14,22 +14,25 @@
 namespace pando {
 
 // The workers of a pandod before this one, which map memory that this one has
-// taken over. They may still write to pages that they had reserved, and read
-// what they had locked, and which pages that were died with that pandod. So all
-// pages are in quarantine until none of these workers maps the pool any more,
-// and all blocks in the same way. Workers let go of the memory when they find
-// their session lost. One that is idle may not look: after a time in which each
-// has ended what it had begun, the memory is free all the same.
+// taken over. They may still write to what they had reserved, and read what
+// they had locked. The ledger of blocks tells which blocks that were: these are
+// in quarantine until none of these workers maps the block memory any more. Of
+// pages, and of blocks without a ledger, it died with that pandod: all are in
+// quarantine. Workers let go of the memory when they find their session lost.
+// One that is idle may not look: after a time in which each has ended what it
+// had begun, the memory is free all the same.
 //
 // Owned by Server. Its constructor runs before calls are served, Check on the
 // polling thread.
 class EarlierWriters {
  public:
-  // All outlive it. `block_memory` is null where there is none.
+  // All outlive it. `block_memory` is null where there is none;
+  // `has_ledger_of_before` says whether the cache knows its blocks.
   // REQUIRES: the cache limits no session.
   // `quarantine` is the option; the time is not shorter than a minute.
   EarlierWriters(PrefixCache* cache, BlockCache* blocks, const KvPool& pool,
-                 const HostMemory* block_memory, absl::Duration quarantine);
+                 const HostMemory* block_memory, bool has_ledger_of_before,
+                 absl::Duration quarantine);
 
   // The highest number of such a worker; later ones count up from there.
   WriterId last() const { return last_; }
@@ -44,8 +47,11 @@ class EarlierWriters {
     std::function<bool()> is_mapped;
   };
 
-  void Withhold(std::function<bool()> is_mapped,
-                const std::function<void(SessionId)>& reserve);
+  Withheld Reserve(const std::function<void(SessionId)>& reserve,
+                   std::function<bool()> is_mapped);
+  void Withhold(Withheld reserved);
+  // Withholds them if anybody maps the memory, else ends what was begun.
+  void TakeEarlierBlocks(std::function<bool()> is_mapped);
 
   PrefixCache* const cache_;
   const absl::Duration time_;

@@ -386,6 +386,23 @@ void BlockModel::Quarantine(uint32_t session, uint32_t as) {
   }
 }
 
+void BlockModel::Restart(uint32_t as) {
+  holds_.clear();
+  for (Block& block : blocks_) {
+    const bool is_written = block.state != Block::kReady;
+    if (!is_written && block.locks == 0) continue;
+    Hold& hold = holds_[{as, is_written, 1}];
+    hold.places.push_back(BlockPlace(block.place));
+    hold.blocks.push_back(&block);
+    if (is_written) {
+      Unlink(block);
+      block.state = Block::kDetached;
+    } else {
+      block.locks = 1;
+    }
+  }
+}
+
 void BlockModel::EndKind(uint32_t kind, uint32_t generation) {
   ended_.emplace_back(kind, generation);
   std::vector<Block*> lost;

@@ -70,6 +70,9 @@ class BlockModel {
   // locks, under another number, while it is in quarantine.
   void EndSession(uint32_t session);
   void Quarantine(uint32_t session, uint32_t as);
+  // The process is another one. All that sessions have locked, once each, and
+  // all that they were to write belongs to session `as`.
+  void Restart(uint32_t as);
   // No session has this generation open any more, and it is not the newest.
   void EndKind(uint32_t kind, uint32_t generation);
 

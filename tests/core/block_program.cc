@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/blocks/block_ledger.h"
+#include "core/operators/earlier_blocks.h"
 
 namespace pando {
 namespace {
@@ -15,11 +17,9 @@ constexpr uint32_t kMaxIds = 4;
 const std::vector<uint32_t> kBlockPlaces = {1, 2, 4};
 constexpr uint32_t kKeyBytes[] = {16, 32, 21};
 
-PrefixCache::Options OptionsOfCache() {
-  return {.page_tokens = 4,
-          .capacity_pages = 2,
-          .blocks = {.memory_bytes = kExtents * kExtentPlaces * kPlaceBytes,
-                     .extent_bytes = kExtentPlaces * kPlaceBytes}};
+BlockOptions OptionsOfBlocks() {
+  return {.memory_bytes = kExtents * kExtentPlaces * kPlaceBytes,
+          .extent_bytes = kExtentPlaces * kPlaceBytes};
 }
 
 // Prompts that begin alike: key `i` of prompt `p`.
@@ -49,23 +49,66 @@ std::string Describe(std::span<const BlockPlace> places) {
 BlockProgram::BlockProgram(program::Choices choices, uint32_t kinds)
     : choices_(std::move(choices)),
       kinds_(kinds),
-      cache_(OptionsOfCache()),
+      ledger_(BlockLedger::BytesFor(OptionsOfBlocks()) / sizeof(uint64_t)),
       model_(kBlockPlaces, kExtentPlaces),
       sessions_(kSessions),
       opened_(kinds),
       has_ended_(kinds) {
+  MakeCache();
   for (uint32_t slot = 0; slot < kSessions; ++slot) OpenSession(slot);
+}
+
+void BlockProgram::MakeCache() {
+  BlockOptions blocks = OptionsOfBlocks();
+  blocks.ledger = std::as_writable_bytes(std::span(ledger_));
+  cache_ = std::make_unique<PrefixCache>(PrefixCache::Options{
+      .page_tokens = 4, .capacity_pages = 2, .blocks = blocks});
+  blocks_ = std::make_unique<BlockCache>(cache_.get());
+}
+
+std::string BlockProgram::Restart() {
+  last_ = "restart";
+  std::vector<uint64_t> left = ledger_;
+  ledger_.swap(left);  // what the old cache does as it ends is not seen
+  MakeCache();
+  const absl::Time now = absl::UnixEpoch() + absl::Seconds(model_.now);
+  cache_->ExpireSessions(now, absl::Hours(1));
+  Lost earlier = {.session = {}, .as = ++last_lost_};
+  earlier.session.id = SessionId(++last_id_);
+  earlier.session.writer = ++last_id_;
+  earlier.session.number = cache_->OpenSession(earlier.session.id, "earlier");
+  cache_->AttachSession(earlier.session.id, WriterId(earlier.session.writer))
+      .IgnoreError();
+  EarlierBlocks blocks(earlier.session.id);
+  cache_->Step(blocks);
+  model_.Restart(earlier.as);
+  lost_.clear();
+  requests_.clear();
+  for (Session& session : sessions_) session.generations.assign(kinds_, 0);
+  EndUnusedKinds();
+  if (Below(2) == 0 || !model_.HoldsAnything(earlier.as)) {
+    cache_->CloseSession(earlier.session.id);
+    model_.EndSession(earlier.as);
+  } else {
+    cache_->SuspendSession(earlier.session.id, now);
+    cache_->ExpireSessions(now, absl::Hours(1));
+    lost_.push_back(earlier);
+  }
+  for (uint32_t slot = 0; slot < kSessions; ++slot) {
+    if (std::string error = OpenSession(slot); !error.empty()) return error;
+  }
+  return "";
 }
 
 std::string BlockProgram::OpenSession(uint32_t slot) {
   Session& session = sessions_[slot];
   session = {};
   session.id = SessionId(++last_id_);
-  session.number = cache_.OpenSession(session.id, "worker");
+  session.number = cache_->OpenSession(session.id, "worker");
   session.generations.assign(kinds_, 0);
   if (Below(3) > 0) {
     session.writer = ++last_id_;
-    cache_.AttachSession(session.id, WriterId(session.writer)).IgnoreError();
+    cache_->AttachSession(session.id, WriterId(session.writer)).IgnoreError();
   }
   return OpenKinds(slot);
 }
@@ -73,7 +116,7 @@ std::string BlockProgram::OpenSession(uint32_t slot) {
 std::string BlockProgram::OpenKinds(uint32_t slot) {
   for (uint32_t kind = 0; kind < kinds_; ++kind) {
     const std::vector<KindSpec> specs = {SpecOf(kind)};
-    const auto opened = blocks_.OpenKinds(sessions_[slot].id, specs);
+    const auto opened = blocks_->OpenKinds(sessions_[slot].id, specs);
     if (!opened.ok()) return opened.status().ToString();
     const BlockKind& found = opened->front();
     const auto newest = static_cast<uint32_t>(opened_[kind].size());
@@ -171,8 +214,8 @@ std::string BlockProgram::Find(uint32_t slot, bool locks) {
   const SessionId session = sessions_[slot].id;
   const bool is_taken = locks && IsTaken(name, asked);
   const auto answers =
-      locks ? blocks_.Acquire({session, BlockLockId(lock), request, all})
-            : blocks_.Lookup(session, request);
+      locks ? blocks_->Acquire({session, BlockLockId(lock), request, all})
+            : blocks_->Lookup(session, request);
   last_ = absl::StrCat(locks ? "acquire " : "lookup ", all);
   if (answers.ok() == is_taken) return answers.status().ToString();
   if (is_taken) return "";
@@ -199,7 +242,7 @@ std::string BlockProgram::Reserve(uint32_t slot) {
   }
   const bool is_taken = IsTaken(name, asked);
   const auto answers =
-      blocks_.Reserve({sessions_[slot].id, ReservationId(id), request, false});
+      blocks_->Reserve({sessions_[slot].id, ReservationId(id), request, false});
   last_ = absl::StrCat("reserve ", slot, "/", id);
   if (answers.ok() == is_taken) return answers.status().ToString();
   if (is_taken) return "";
@@ -227,8 +270,8 @@ std::string BlockProgram::Complete(uint32_t slot, bool publishes) {
   const SessionId session = sessions_[slot].id;
   last_ = absl::StrCat(publishes ? "publish " : "discard ", slot, "/", id);
   const auto unknown =
-      publishes ? blocks_.Publish(session, ReservationId(id), indices)
-                : blocks_.Discard(session, ReservationId(id), indices);
+      publishes ? blocks_->Publish(session, ReservationId(id), indices)
+                : blocks_->Discard(session, ReservationId(id), indices);
   if (!unknown.ok()) return unknown.status().ToString();
   const uint32_t expected =
       publishes ? model_.Publish(name, indices) : model_.Discard(name, indices);
@@ -242,10 +285,10 @@ std::string BlockProgram::Release(uint32_t slot) {
   const SessionId session = sessions_[slot].id;
   const bool are_locks = Below(4) > 0;
   const auto unknown =
-      are_locks ? blocks_.Release(session, std::vector{BlockLockId(first),
-                                                       BlockLockId(second)})
-                : blocks_.Discard(session, std::vector{ReservationId(first),
-                                                       ReservationId(second)});
+      are_locks ? blocks_->Release(session, std::vector{BlockLockId(first),
+                                                        BlockLockId(second)})
+                : blocks_->Discard(session, std::vector{ReservationId(first),
+                                                        ReservationId(second)});
   if (!unknown.ok()) return unknown.status().ToString();
   uint32_t expected = 0;
   for (uint64_t id : {first, second}) {
@@ -258,7 +301,7 @@ std::string BlockProgram::ResetKind(uint32_t slot) {
   const uint32_t kind = Below(kinds_);
   const uint32_t open = sessions_[slot].generations[kind];
   last_ = absl::StrCat("reset ", kind, "/", open);
-  const auto renewed = blocks_.ResetKinds(
+  const auto renewed = blocks_->ResetKinds(
       sessions_[slot].id, std::vector{opened_[kind][open - 1].number});
   if (!renewed.ok()) return renewed.status().ToString();
   if (open == opened_[kind].size()) {
@@ -280,15 +323,15 @@ std::string BlockProgram::EndSession(uint32_t slot) {
   const uint32_t way = Below(3);
   last_ = absl::StrCat("end ", slot, " by way ", way);
   if (way == 0) {
-    cache_.CloseSession(session.id);
+    cache_->CloseSession(session.id);
     model_.EndSession(slot);
   } else if (way == 1 && session.writer != 0) {
-    cache_.WriterGone(WriterId(session.writer));
-    cache_.SuspendSession(session.id, now + absl::Seconds(10));
+    cache_->WriterGone(WriterId(session.writer));
+    cache_->SuspendSession(session.id, now + absl::Seconds(10));
     model_.EndSession(slot);
   } else {
-    cache_.SuspendSession(session.id, now);
-    cache_.ExpireSessions(now, absl::Hours(1));
+    cache_->SuspendSession(session.id, now);
+    cache_->ExpireSessions(now, absl::Hours(1));
     if (session.writer == 0 || !model_.HoldsAnything(slot)) {
       model_.EndSession(slot);
     } else {
@@ -309,17 +352,17 @@ std::string BlockProgram::EndQuarantine() {
   lost_.erase(lost_.begin() + i);
   switch (Below(3)) {
     case 0:
-      cache_.WriterGone(WriterId(lost.session.writer));
+      cache_->WriterGone(WriterId(lost.session.writer));
       break;
     case 1:
-      cache_.CloseSession(lost.session.id);
+      cache_->CloseSession(lost.session.id);
       break;
     default:
-      if (!cache_.FreeQuarantine(lost.session.number).ok()) {
+      if (!cache_->FreeQuarantine(lost.session.number).ok()) {
         return "nothing was in quarantine";
       }
-      cache_.ExpireSessions(absl::UnixEpoch() + absl::Seconds(model_.now),
-                            absl::Hours(1));
+      cache_->ExpireSessions(absl::UnixEpoch() + absl::Seconds(model_.now),
+                             absl::Hours(1));
   }
   model_.EndSession(lost.as);
   return "";
@@ -350,11 +393,13 @@ std::string BlockProgram::Step() {
     error = EndSession(slot);
   } else if (choice < 98) {
     error = EndQuarantine();
+  } else if (choice < 99) {
+    error = Restart();
   } else {
     last_ = "time";
     model_.now += 1 + Below(25);
-    cache_.ExpireSessions(absl::UnixEpoch() + absl::Seconds(model_.now),
-                          absl::Hours(1));
+    cache_->ExpireSessions(absl::UnixEpoch() + absl::Seconds(model_.now),
+                           absl::Hours(1));
   }
   return error.empty() ? Compare() : error;
 }
@@ -372,7 +417,7 @@ bool BlockProgram::IsForgotten(uint32_t kind, uint32_t generation) const {
 }
 
 std::string BlockProgram::Compare() {
-  for (const std::string& violation : cache_.CheckInvariants()) {
+  for (const std::string& violation : cache_->CheckInvariants()) {
     return violation;
   }
   for (uint32_t kind = 0; kind < kinds_; ++kind) {
@@ -381,7 +426,7 @@ std::string BlockProgram::Compare() {
         for (uint32_t i = 0; i < 10 && !has_ended_[kind][g - 1]; ++i) {
           const std::string key = KeyOf(kind, p, i);
           const BlockModel::Block* const block = model_.Find(kind, g, key);
-          const auto told = blocks_.Explain(opened_[kind][g - 1].number, key);
+          const auto told = blocks_->Explain(opened_[kind][g - 1].number, key);
           if (!told.ok() && IsForgotten(kind, g)) {
             has_ended_[kind][g - 1] = true;
             break;

@@ -1,8 +1,10 @@
 #ifndef PANDO_TESTS_CORE_BLOCK_PROGRAM_H_
 #define PANDO_TESTS_CORE_BLOCK_PROGRAM_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,8 @@ namespace pando {
 
 // Random calls of three sessions over kinds of three sizes in a small memory,
 // on a BlockCache and on the naive model. After each step all that is known of
-// each block is compared, and the invariants hold.
+// each block is compared, and the invariants hold. Now and then the cache is
+// made anew from its ledger, as by the process after a killed one.
 class BlockProgram {
  public:
   // `kinds` of them are used: with one, no extent moves.
@@ -61,6 +64,9 @@ class BlockProgram {
   std::string ResetKind(uint32_t slot);
   std::string EndSession(uint32_t slot);
   std::string EndQuarantine();
+  std::string Restart();
+  // A cache on the ledger.
+  void MakeCache();
   void EndUnusedKinds();
   // No session has the kind open and it has no blocks, so that it may be gone.
   bool IsForgotten(uint32_t kind, uint32_t generation) const;
@@ -68,8 +74,10 @@ class BlockProgram {
 
   const program::Choices choices_;
   const uint32_t kinds_;
-  PrefixCache cache_;
-  BlockCache blocks_{&cache_};
+  // Aligned as memory that is mapped.
+  std::vector<uint64_t> ledger_;
+  std::unique_ptr<PrefixCache> cache_;
+  std::unique_ptr<BlockCache> blocks_;
   BlockModel model_;
   std::vector<Session> sessions_;
   // By kind, then by generation - 1.

@@ -50,11 +50,11 @@ class KeptPandod(Pandod):
         [child] = children_of(self.pid)
         return child
 
-    def kill_server(self) -> None:
+    def kill_server(self, by: signal.Signals = signal.SIGKILL) -> None:
         """Its keeper starts it again."""
         killed = self.server_pid
         self._starts = self._started()
-        os.kill(killed, signal.SIGKILL)
+        os.kill(killed, by)
         eventually(lambda: killed not in children_of(self.pid))
 
     def wait_serving(self) -> None:

@@ -1,0 +1,73 @@
+#ifndef PANDO_CORE_BLOCKS_LEDGER_LAYOUT_H_
+#define PANDO_CORE_BLOCKS_LEDGER_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/requests/block_requests.h"
+
+namespace pando {
+
+// The layout of BlockLedger: a header, kinds, extents, and for each extent the
+// records of its blocks. Each of the four begins a page of its own. A process
+// takes over only a ledger with its own kLedgerMagic, so that changes with the
+// layout of anything in it, BlockRecord included.
+inline constexpr uint64_t kLedgerMagic = 0x31'52'47'44'4c'42'44'50;
+inline constexpr uint64_t kLedgerPage = 4'096;
+
+struct LedgerHeader {
+  uint64_t magic;
+  uint64_t memory_bytes;
+  uint64_t extent_bytes;
+  uint64_t memory_id;
+  uint64_t recoveries;  // processes that have taken it over
+  uint32_t kind_cells;  // that were ever used
+  // For whoever owns the memory. Processes in a row that took it over or made
+  // it, and have not served yet; and that crashed soon after their start.
+  uint32_t starts;
+  uint32_t crashes;
+};
+static_assert(sizeof(LedgerHeader) <= kLedgerPage);
+
+inline LedgerHeader& HeaderOf(std::span<std::byte> ledger) {
+  return *reinterpret_cast<LedgerHeader*>(ledger.data());
+}
+
+// A text of limited length, which may be unset.
+struct LedgerText {
+  static constexpr size_t kMaxBytes = 256;
+  static_assert(kMaxBytes >= kMaxIdentityBytes && kMaxBytes >= kMaxLabelBytes &&
+                kMaxBytes >= kMaxNamespaceFieldBytes);
+
+  uint16_t bytes;
+  uint8_t is_set;
+  char data[kMaxBytes];
+};
+
+struct KindFacts {
+  uint32_t number;  // 0: there is none
+  uint32_t check;   // over the number and all that follows
+  uint32_t generation;
+  uint32_t key_bytes;
+  uint32_t shards;
+  uint64_t shard_bytes;
+  uint64_t shard_stride;
+  uint8_t is_bigram;
+  LedgerText extra_key;
+  LedgerText cache_salt;
+  LedgerText identity;
+  LedgerText label;
+};
+
+struct ExtentFacts {
+  uint32_t kind;        // its number; 0: the extent is free
+  uint32_t used_slots;  // slots from this one on have never been used
+  // Blocks that begin now get this generation. It changes when links to blocks
+  // here stop being good.
+  uint16_t generation;
+};
+
+}  // namespace pando
+
+#endif  // PANDO_CORE_BLOCKS_LEDGER_LAYOUT_H_

@@ -1,0 +1,220 @@
+"""pandod dies under pando-keeper, and its blocks do not."""
+
+import contextlib
+import gc
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+
+from blocks import (
+    BLOCKS_ONLY,
+    MIB,
+    RESERVED,
+    STORED,
+    assert_holds,
+    bytes_at,
+    content,
+    keys,
+    of,
+    spec,
+    store,
+)
+from eventually import eventually
+from kept_pandod import KeptPandod, config_of, kept
+from pando_kv import BlockMemory, Client, Kind, PandoError
+from pando_kv.blocks import MISSING, are_places
+from worker_process import WorkerProcess
+
+PROMPT = 1
+KILLS = 25
+
+
+@contextlib.contextmanager
+def attached(server: KeptPandod) -> Iterator[tuple[Client, BlockMemory, Kind]]:
+    with Client(server.address) as client:
+        memory = client.attach_memory()
+        (kind,) = client.open_kinds([spec()])
+        yield client, memory, kind
+
+
+def restart(server: KeptPandod) -> None:
+    server.kill_server()
+    server.wait_serving()
+
+
+def test_the_next_pandod_has_the_blocks_at_their_places(tmp_path):
+    with kept(tmp_path, **BLOCKS_ONLY) as server:
+        with attached(server) as (client, memory, kind):
+            places = store(client, memory, 1, kind, keys(5))
+        for _ in range(3):
+            restart(server)
+            with attached(server) as (client, memory, kind):
+                asked = [of(kind, keys(5))]
+                assert client.lookup_blocks(asked).tolist() == places.tolist()
+                assert_holds(memory, kind, keys(5), places)
+
+
+def test_a_kind_that_was_reset_is_empty_for_the_next_pandod(tmp_path):
+    with kept(tmp_path, **BLOCKS_ONLY) as server:
+        with attached(server) as (client, memory, kind):
+            store(client, memory, 1, kind, keys(5))
+            (renewed,) = client.reset_kinds([kind.number])
+            store(client, memory, 2, renewed, keys(1, prompt=2))
+        restart(server)
+        with attached(server) as (client, _, kind):
+            assert kind.generation == renewed.generation
+            asked = [of(kind, keys(5) + keys(1, prompt=2))]
+            places = client.lookup_blocks(asked)
+            assert places[:5].tolist() == [MISSING] * 5
+            assert are_places(places[5:]).all()
+
+
+def test_the_block_that_was_used_least_recently_still_goes_first(tmp_path):
+    with kept(tmp_path, **BLOCKS_ONLY) as server:
+        with attached(server) as (client, memory, kind):
+            for prompt in (1, 2, 3):
+                store(client, memory, prompt, kind, keys(64, prompt))
+            client.lookup_blocks([of(kind, keys(64, prompt=1))])
+        restart(server)
+        with attached(server) as (client, memory, kind):
+            store(client, memory, 4, kind, keys(96, prompt=4))
+            left = {
+                prompt: are_places(
+                    client.lookup_blocks([of(kind, keys(64, prompt))])
+                ).sum()
+                for prompt in (1, 2, 3)
+            }
+            assert left == {1: 64, 2: 32, 3: 64}
+
+
+def test_what_workers_of_before_use_is_theirs_until_they_let_go(tmp_path):
+    options = BLOCKS_ONLY | {"quarantine": "1h"}
+    with (
+        kept(tmp_path, **options) as server,
+        WorkerProcess(server.address, PROMPT, "block_worker.py") as worker,
+    ):
+        locked = worker.do("attach", "store", "lock")
+        reserved = worker.do("reserve")
+        os.kill(worker.pid, signal.SIGSTOP)
+        restart(server)
+        with attached(server) as (client, memory, kind):
+            asked = [of(kind, keys(RESERVED, PROMPT, STORED))]
+            assert client.lookup_blocks(asked).tolist() == [MISSING] * RESERVED
+            for prompt in range(10, 20):
+                written = store(client, memory, prompt, kind, keys(64, prompt))
+                assert not {*written.tolist()} & {*reserved, *locked}
+            asked = [of(kind, keys(STORED, PROMPT))]
+            assert client.lookup_blocks(asked).tolist() == locked
+            worker.kill()
+            eventually(lambda: client.stats().blocks.protected_blocks == 0)
+            eventually(lambda: client.stats().blocks.reserved_blocks == 0)
+            for prompt in range(20, 30):
+                store(client, memory, prompt, kind, keys(64, prompt))
+            assert client.lookup_blocks(asked).tolist() == [MISSING] * STORED
+
+
+def fill(server: KeptPandod) -> None:
+    """Stores five blocks, and maps the memory no more."""
+    with attached(server) as (client, memory, kind):
+        assert are_places(store(client, memory, 1, kind, keys(5))).all()
+
+
+def found(server: KeptPandod) -> bool:
+    """Whether these blocks are there."""
+    with attached(server) as (client, _, kind):
+        return bool(are_places(client.lookup_blocks([of(kind, keys(5))])).all())
+
+
+def test_blocks_with_which_pandod_crashes_again_and_again_are_given_up(tmp_path):
+    with kept(tmp_path, **BLOCKS_ONLY) as server:
+        fill(server)
+        for crash in (signal.SIGSEGV, signal.SIGABRT, signal.SIGSEGV):
+            assert found(server)
+            server.kill_server(crash)
+            server.wait_serving()
+        assert "3 pandods in a row crashed soon after their start" in server.log()
+        assert not found(server)
+        fill(server)
+        restart(server)
+        assert found(server)
+
+
+def test_a_memory_of_another_size_begins_empty_and_says_so(tmp_path):
+    options = {"memory": 16 * MIB, "block-extent": MIB}
+    only_config = dict.fromkeys(BLOCKS_ONLY)
+    config = config_of(tmp_path, **options)
+    with kept(tmp_path, config=config, **only_config) as server:
+        fill(server)
+        config_of(tmp_path, **options | {"memory": 32 * MIB})
+        restart(server)
+        assert "the kept blocks are not used" in server.log()
+        assert not found(server)
+
+
+def work(server: KeptPandod, seed: int, stop: threading.Event) -> int:
+    """Stores and reads until it is stopped, whoever serves. How many blocks it has
+    read, each of which had the bytes of its key."""
+    choose = random.Random(seed)
+    read = 0
+    while not stop.is_set():
+        try:
+            with attached(server) as (client, memory, kind):
+                size = kind.spec.shard_bytes
+                call = 0
+                while not stop.is_set():
+                    call += 1
+                    named = keys(choose.randrange(1, 9), choose.randrange(60))
+                    if choose.randrange(2):
+                        store(client, memory, call, kind, named)
+                        continue
+                    places = client.acquire_blocks(call, [of(kind, named)])
+                    for key, place in zip(named, places, strict=True):
+                        if are_places(place):
+                            held = bytes_at(memory, place, size)
+                            assert (held == content(key, size)).all(), key
+                            read += 1
+                    client.release_blocks([call])
+        except PandoError:
+            continue  # it is away, or another one
+    return read
+
+
+def test_no_block_has_the_bytes_of_another_key_whenever_pandod_is_killed(tmp_path):
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    choose = random.Random(seed)
+    with kept(tmp_path, **BLOCKS_ONLY) as server:
+        stop = threading.Event()
+        read = [0] * 3
+        failures = []
+
+        def run(index: int) -> None:
+            try:
+                read[index] = work(server, seed + index, stop)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=run, args=(i,)) for i in range(len(read))]
+        for thread in threads:
+            thread.start()
+        for _ in range(KILLS):
+            with Client(server.address) as watcher:
+                goal = choose.randrange(1, 200)
+                eventually(
+                    lambda goal=goal, watcher=watcher: (
+                        watcher.stats().blocks.published_blocks >= goal
+                    )
+                )
+            server.kill_server()
+        server.wait_serving()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        assert not failures
+        assert all(read)
+        gc.collect()  # no mapping is left
+        with Client(server.address) as client:
+            eventually(lambda: client.stats().blocks.reserved_blocks == 0)
+            assert client.check_invariants() == []
