@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "cuda/address_range.h"
 #include "cuda/driver.h"
 
 namespace pando::cuda {
@@ -144,52 +146,47 @@ class Mapping::Region {
   Region& operator=(const Region&) = delete;
   ~Region();
 
-  absl::Status Build(CUdeviceptr wanted);
+  absl::Status Build(CUdeviceptr wanted, Addresses afterwards);
   absl::Status Zero() const;
 
   std::span<std::byte> bytes() const {
-    return {reinterpret_cast<std::byte*>(address_), memory_.size_bytes()};
+    return {reinterpret_cast<std::byte*>(range_->begin()),
+            memory_.size_bytes()};
   }
 
  private:
   const Memory memory_;
   const Driver& driver_;
   CUcontext context_ = nullptr;
-  CUdeviceptr address_ = 0;
+  std::optional<AddressRange> range_;
   bool is_mapped_ = false;
 };
 
-absl::Status Mapping::Region::Build(CUdeviceptr wanted) {
+absl::Status Mapping::Region::Build(CUdeviceptr wanted, Addresses afterwards) {
   const Device& device = memory_.device();
   const size_t size = memory_.size_bytes();
   RETURN_IF_ERROR(
       ToStatus(driver_.cuDevicePrimaryCtxRetain(&context_, device.ordinal),
                "cuDevicePrimaryCtxRetain", device));
   ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device));
+  ASSIGN_OR_RETURN(
+      AddressRange range,
+      AddressRange::Reserve(driver_, device, size, wanted, afterwards));
+  range_.emplace(std::move(range));
+  const CUdeviceptr begin = range_->begin();
   RETURN_IF_ERROR(
-      ToStatus(driver_.cuMemAddressReserve(&address_, size, 0, wanted, 0),
-               "cuMemAddressReserve", device));
-  // To the driver, the address is only a hint.
-  if (wanted != 0 && address_ != wanted) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "%s: address %#x is not to be had; the driver gives %#x instead",
-        ToString(device), wanted, address_));
-  }
-  RETURN_IF_ERROR(
-      ToStatus(driver_.cuMemMap(address_, size, 0, memory_.handle_->value(), 0),
+      ToStatus(driver_.cuMemMap(begin, size, 0, memory_.handle_->value(), 0),
                "cuMemMap", device));
   is_mapped_ = true;
   ASSIGN_OR_RETURN(const std::vector<CUmemAccessDesc> access,
                    AccessOfAll(driver_, device));
   return ToStatus(
-      driver_.cuMemSetAccess(address_, size, access.data(), access.size()),
+      driver_.cuMemSetAccess(begin, size, access.data(), access.size()),
       "cuMemSetAccess", device);
 }
 
 Mapping::Region::~Region() {
-  const size_t size = memory_.size_bytes();
-  if (is_mapped_) driver_.cuMemUnmap(address_, size);
-  if (address_ != 0) driver_.cuMemAddressFree(address_, size);
+  if (is_mapped_) driver_.cuMemUnmap(range_->begin(), memory_.size_bytes());
   if (context_ != nullptr) {
     driver_.cuDevicePrimaryCtxRelease(memory_.device().ordinal);
   }
@@ -199,14 +196,16 @@ absl::Status Mapping::Region::Zero() const {
   const Device& device = memory_.device();
   ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device));
   RETURN_IF_ERROR(
-      ToStatus(driver_.cuMemsetD8(address_, 0, memory_.size_bytes()),
+      ToStatus(driver_.cuMemsetD8(range_->begin(), 0, memory_.size_bytes()),
                "cuMemsetD8", device));
   return ToStatus(driver_.cuCtxSynchronize(), "cuCtxSynchronize", device);
 }
 
-absl::StatusOr<Mapping> Mapping::Map(const Memory& memory, std::byte* wanted) {
+absl::StatusOr<Mapping> Mapping::Map(const Memory& memory, std::byte* wanted,
+                                     Addresses afterwards) {
   auto region = std::make_shared<Region>(memory);
-  RETURN_IF_ERROR(region->Build(reinterpret_cast<CUdeviceptr>(wanted)));
+  RETURN_IF_ERROR(
+      region->Build(reinterpret_cast<CUdeviceptr>(wanted), afterwards));
   return Mapping(region->bytes(), region);
 }
 

@@ -47,6 +47,16 @@ class Memory {
   std::shared_ptr<const Handle> handle_;
 };
 
+// What becomes of the addresses of a mapping that is gone.
+enum class Addresses {
+  kFreed,
+  // They stay reserved, for the next mapping of this size: a driver may refuse
+  // the addresses of a range that was freed, and captured graphs still hold
+  // them. A range takes no memory, and no more of a size are kept than were
+  // used at once.
+  kKept,
+};
+
 // Memory mapped at an address of this process, where kernels can read and write
 // it, but not the CPU: those on its device, and on each other device that this
 // process sees and that reaches the memory as a peer. A copy is another
@@ -56,7 +66,8 @@ class Mapping {
   // Maps the memory anywhere, or at `wanted`. FAILED_PRECONDITION: the driver
   // does not give that address.
   static absl::StatusOr<Mapping> Map(const Memory& memory,
-                                     std::byte* wanted = nullptr);
+                                     std::byte* wanted = nullptr,
+                                     Addresses afterwards = Addresses::kFreed);
 
   std::span<std::byte> bytes() const { return bytes_; }
 

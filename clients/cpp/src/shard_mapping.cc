@@ -52,7 +52,8 @@ absl::StatusOr<ShardMapping> MapGpuMemory(const Shard& shard,
   ASSIGN_OR_RETURN(
       const cuda::Memory memory,
       cuda::Memory::Import(device, descriptor.get(), shard.size_bytes));
-  ASSIGN_OR_RETURN(cuda::Mapping mapping, cuda::Mapping::Map(memory, wanted));
+  ASSIGN_OR_RETURN(cuda::Mapping mapping,
+                   cuda::Mapping::Map(memory, wanted, cuda::Addresses::kKept));
   const std::span<std::byte> bytes = mapping.bytes();
   return ShardMapping{
       .bytes = bytes,

@@ -11,6 +11,11 @@ void CudaStandInFail(const char* function, int result, int only_call) {
   state->calls[function] = 0;
 }
 
+void CudaStandInIgnoreAddresses(bool ignores) {
+  cuda_stand_in::LockedState state;
+  state->settings.ignores_addresses = ignores;
+}
+
 CudaStandInHeld CudaStandInCount() {
   cuda_stand_in::LockedState state;
   CudaStandInHeld held = {

@@ -31,6 +31,10 @@ __attribute__((visibility("default"))) CudaStandInHeld CudaStandInCount();
 __attribute__((visibility("default"))) void CudaStandInMakeCopies(
     bool is_to_device, bool are_made);
 
+// Whether an address that is asked for is not given; see settings.h.
+__attribute__((visibility("default"))) void CudaStandInIgnoreAddresses(
+    bool ignores);
+
 // How often this process has called `function`.
 __attribute__((visibility("default"))) int CudaStandInCalls(
     const char* function);
