@@ -167,6 +167,12 @@ def _block_rows(runs: Runs) -> list[Row]:
         Row("look up a block, hot", runs.ns("BM_LookUpBlocks/1000000"), "ns", limit=60),
         Row("reserve and publish a block", runs.ns("BM_StoreBlocks/1000000"), "ns"),
         Row("the same in a full memory", runs.ns("BM_StoreBlocksInFull/1000000"), "ns"),
+        Row(
+            "take over 1,000,000 blocks of a pandod that died",
+            runs.ns("BM_TakeBlocksOver/1000000") / 1e6,
+            "ms",
+            limit=600,
+        ),
     ]
     for blocks, limit in ((1_000_000, None), (10_000_000, 64)):
         memory = runs[f"BM_BlockMemory/{blocks}"]["bytes_per_block"]

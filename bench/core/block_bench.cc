@@ -1,8 +1,10 @@
 // Blocks of a kind with keys of 32 bytes, in chains of 100.
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/check.h"
 #include "core/block_cache.h"
+#include "core/blocks/block_ledger.h"
 
 namespace pando::bench {
 namespace {
@@ -30,16 +33,19 @@ double ThreadMilliseconds() {
          static_cast<double>(time.tv_nsec) * 1e-6;
 }
 
-// A memory for so many blocks, with one kind and one session.
+// A memory for so many blocks.
+BlockOptions OptionsFor(uint64_t blocks) {
+  const uint64_t extents =
+      (blocks * kBlockBytes + kExtentBytes - 1) / kExtentBytes;
+  return {.memory_bytes = extents * kExtentBytes, .extent_bytes = kExtentBytes};
+}
+
+// Blocks of one kind, for one session.
 class Blocks {
  public:
-  explicit Blocks(uint64_t blocks,
-                  absl::Duration write_limit = absl::Seconds(30))
-      : cache_({.page_tokens = 16,
-                .capacity_pages = 2,
-                .blocks = {.memory_bytes = RoundUp(blocks * kBlockBytes),
-                           .extent_bytes = kExtentBytes,
-                           .write_limit = write_limit}}) {
+  explicit Blocks(uint64_t blocks) : Blocks(OptionsFor(blocks)) {}
+  explicit Blocks(const BlockOptions& options)
+      : cache_({.page_tokens = 16, .capacity_pages = 2, .blocks = options}) {
     cache_.OpenSession(kSession, "bench");
     const std::vector<KindSpec> specs = {{.ns = {},
                                           .identity = "kind",
@@ -98,9 +104,6 @@ class Blocks {
 
  private:
   static constexpr SessionId kSession{1};
-  static uint64_t RoundUp(uint64_t bytes) {
-    return (bytes + kExtentBytes - 1) / kExtentBytes * kExtentBytes;
-  }
 
   PrefixCache cache_;
   BlockCache blocks_{&cache_};
@@ -145,6 +148,28 @@ void BM_BlockMemory(benchmark::State& state) {
 }
 BENCHMARK(BM_BlockMemory)->Arg(1'000'000)->Arg(10'000'000)->Iterations(1);
 
+// The process after a killed one takes its blocks over.
+void BM_TakeBlocksOver(benchmark::State& state) {
+  BlockOptions options = OptionsFor(static_cast<uint64_t>(state.range(0)));
+  const uint64_t bytes = BlockLedger::BytesFor(options);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  CHECK(memory != MAP_FAILED);
+  options.ledger = {static_cast<std::byte*>(memory), bytes};
+  Blocks(options).Fill(static_cast<uint64_t>(state.range(0)));
+  for (auto _ : state) {
+    Blocks blocks(options);
+    if (!blocks.AreReady(Blocks::Keys(0, kHotKeys))) {
+      state.SkipWithError("a block is not there");
+    }
+  }
+  munmap(memory, bytes);
+}
+BENCHMARK(BM_TakeBlocksOver)
+    ->Arg(1'000'000)
+    ->Iterations(3)
+    ->Unit(benchmark::kMillisecond);
+
 // As many blocks as a call may name are published, or discarded, in one hold of
 // the mutex. The longest of some, in CPU time: what other processes do does not
 // count.
@@ -174,7 +199,9 @@ BENCHMARK(BM_HoldOfPublishBlocks)->Iterations(kHolds);
 
 // All of them took too long to be written, and were reserved anew.
 void BM_HoldOfPublishOverdueBlocks(benchmark::State& state) {
-  Blocks blocks(kFilled, absl::ZeroDuration());
+  BlockOptions options = OptionsFor(kFilled);
+  options.write_limit = absl::ZeroDuration();
+  Blocks blocks(options);
   blocks.Fill(kFilled);
   RecordHolds(
       state,
