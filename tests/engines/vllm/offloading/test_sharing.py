@@ -1,17 +1,21 @@
 """vLLM's own Scheduler over blocks: what is found, how often pandod is asked, and what
 is given back."""
 
+import contextlib
 import itertools
 import time
 
 import numpy as np
 import pytest
 from engines.vllm.offloading.calls import counted
-from engines.vllm.offloading.conftest import nothing_is_held
+from engines.vllm.offloading.conftest import NO_POOL, nothing_is_held
+from engines.vllm.offloading.engine_alone import EngineAlone
 from engines.vllm.offloading.late_copies import do_copies_late
+from engines.vllm.offloading.patience import be_patient
 from engines.vllm.start import prompt
 from eventually import eventually
-from pando_kv import SessionLink
+from kept_pandod import kept
+from pando_kv import Client, SessionLink
 from pando_kv.errors import UnavailableError
 from pando_kv.vllm.offloading import scheduler, worker
 
@@ -269,3 +273,30 @@ def test_a_worker_that_pandod_does_not_hear_links_itself_again(start, monkeypatc
     eventually(is_linked_after_a_request)
     is_linked_after_a_request()
     assert len(links) == 2
+
+
+def test_what_was_stored_before_pandod_died_under_a_keeper_is_found(
+    model, tmp_path, monkeypatch
+):
+    be_patient(monkeypatch.setattr)
+    options = NO_POOL | {"memory": "64MiB", "block_extent": "1MiB"}
+    tokens, others = prompt(500, seed=17), prompt(500, seed=18)
+    with kept(tmp_path, **options) as server, contextlib.ExitStack() as stack:
+
+        def start():
+            engine = EngineAlone(model, server.address)
+            stack.callback(engine.close)
+            return engine
+
+        first = start()
+        assert first.ask("computed", tokens) == 0
+        for name in ("others", "others again"):
+            server.kill_server()
+            server.wait_serving()
+            first.forget()
+            first.ask(name, others)
+        second = start()
+        assert second.ask("found", tokens, new=20) == 480
+        with Client(server.address) as client:
+            eventually(lambda: nothing_is_held(client))
+            assert client.check_invariants() == []
