@@ -31,7 +31,7 @@ absl::StatusOr<Memory> Memory::Import(const Device&, int, uint64_t) {
 
 absl::StatusOr<int> Memory::Export() const { return NotBuilt(); }
 
-absl::StatusOr<Mapping> Mapping::Map(const Memory&, std::byte*) {
+absl::StatusOr<Mapping> Mapping::Map(const Memory&, std::byte*, Addresses) {
   return NotBuilt();
 }
 

@@ -60,7 +60,9 @@ def test_only_sessions_whose_names_are_asked_for_are_shown(busy):
     answer = Pandoctl(busy.address)("top", "--sessions", "k 1", "-o", "json").json()
     listed = {each["client_name"] for each in answer["sessions"]["sessions"]}
     assert len(listed) == 8
-    assert listed <= {f"rank {n}" for n in (1, *range(10, 20))}
+    asked = {f"rank {n}" for n in range(IDLE + 1) if "k 1" in f"rank {n}"}
+    assert listed <= asked
+    assert answer["sessions"]["total"] == len(asked)
 
 
 def test_pandods_own_session_is_said_to_be(busy):

@@ -142,6 +142,9 @@ absl::StatusOr<Holders> FindHolders(Server& server,
         return absl::StrContains(session.client_name(), text);
       });
   sessions.erase(others.begin(), others.end());
+  if (!text.empty()) {
+    workers.set_total(static_cast<uint32_t>(sessions.size()));
+  }
   if (sessions.size() > listed)
     sessions.DeleteSubrange(listed, sessions.size() - listed);
   v1::ListLocksRequest oldest;
