@@ -9,8 +9,8 @@
 namespace pando {
 namespace {
 
-constexpr std::array<int, 5> kCrashes = {SIGABRT, SIGBUS, SIGFPE, SIGILL,
-                                         SIGSEGV};
+constexpr std::array<int, 6> kCrashes = {SIGABRT, SIGBUS,  SIGFPE,
+                                         SIGILL,  SIGSEGV, SIGTRAP};
 
 std::atomic<uint32_t*> count = nullptr;
 // What a signal did before.

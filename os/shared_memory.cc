@@ -38,8 +38,8 @@ absl::StatusOr<SharedMemory> SharedMemory::Create(const char* name,
 
 absl::StatusOr<SharedMemory> SharedMemory::Adopt(UniqueFd fd) {
   struct stat info;
-  if ((fcntl(fd.get(), F_GET_SEALS) & kSeals) != kSeals ||
-      fstat(fd.get(), &info) != 0) {
+  const int seals = fcntl(fd.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals || fstat(fd.get(), &info) != 0) {
     return absl::FailedPreconditionError("it is no memory of a pandod");
   }
   const auto bytes = static_cast<size_t>(info.st_size);

@@ -66,9 +66,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   std::unique_ptr<SharedMemory> ledger;
   if (block_memory != nullptr) {
     blocks.memory_id = block_memory->id();
-    ASSIGN_OR_RETURN(ledger, KeptLedger(blocks, *kept));
-  }
-  if (ledger != nullptr) {
+    ASSIGN_OR_RETURN(SharedMemory made, KeptLedger(blocks, *kept));
+    ledger = std::make_unique<SharedMemory>(std::move(made));
     blocks.ledger = {ledger->data(), ledger->size()};
     CountCrashesIn(&HeaderOf(blocks.ledger).crashes);
   }
@@ -79,6 +78,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
                  std::move(block_memory), std::move(ledger), blocks));
   server->open_pool_ = std::move(open);
   server->FindEarlierWriters(has_ledger_of_before);
+  if (server->ledger_ != nullptr) BlockLedger::Complete(server->LedgerBytes());
   RETURN_IF_ERROR(server->MakeVerifier());
   ASSIGN_OR_RETURN(server->socket_group_, SocketGroup(options.socket_group));
   RETURN_IF_ERROR(server->MakeAccessControl());
@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->StartLanes());
   RETURN_IF_ERROR(server->StartRpc());
   RETURN_IF_ERROR(server->StartHttp());
-  if (server->ledger_ != nullptr) server->Ledger().starts = 0;
+  if (server->ledger_ != nullptr) HeaderOf(server->LedgerBytes()).starts = 0;
   if (server->open_pool_ == nullptr) kept->ForgetRest();
   Log(LogLevel::kInfo, "pandod serves",
       {{"socket", options.socket},
@@ -166,7 +166,9 @@ Server::~Server() {
   }
   memory_.reset();
   attachments_.reset();
+  if (ledger_ == nullptr) return;
   CountCrashesIn(nullptr);
+  HeaderOf(LedgerBytes()).starts = 0;  // an end in order, served or not
 }
 
 absl::Status Server::MakeVerifier() {
@@ -186,8 +188,8 @@ void Server::FindEarlierWriters(bool has_ledger_of_before) {
   cache_.SetSessionLimits(SessionLimitsOf(options_));
 }
 
-LedgerHeader& Server::Ledger() const {
-  return HeaderOf({ledger_->data(), ledger_->size()});
+std::span<std::byte> Server::LedgerBytes() const {
+  return {ledger_->data(), ledger_->size()};
 }
 
 absl::Status Server::StartKvEvents() {
@@ -332,7 +334,10 @@ void Server::MakeServices() {
   watermark_timer_ =
       rpc_.AddTimer(WatermarkPeriod(), [this] { watermark_step_->Request(); });
   if (ledger_ != nullptr) {
-    rpc_.AddTimer(kSteadyTime, [this] { Ledger().crashes = 0; });
+    rpc_.AddTimer(kSteadyTime, [this] {
+      CountCrashesIn(nullptr);
+      HeaderOf(LedgerBytes()).crashes = 0;
+    });
   }
   check_timer_ = rpc_.AddTimer(options_.check_invariants_every,
                                [this] { check_step_->Request(); });

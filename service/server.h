@@ -101,7 +101,7 @@ class Server {
   // Withholds what workers of the pandod before still map.
   void FindEarlierWriters(bool has_ledger_of_before);
   // REQUIRES: there is one.
-  LedgerHeader& Ledger() const;
+  std::span<std::byte> LedgerBytes() const;
   UnixSocket SocketAt(const std::string& path, std::string kept_name) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();
@@ -143,7 +143,7 @@ class Server {
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
   const std::unique_ptr<HostMemory> block_memory_;  // null: there is none
-  const std::unique_ptr<SharedMemory> ledger_;      // null: blocks are not kept
+  const std::unique_ptr<SharedMemory> ledger_;      // with block_memory_
   std::atomic<bool> is_draining_ = false;
   std::atomic<uint64_t> turns_ = 0;
   RpcMetrics rpc_metrics_;

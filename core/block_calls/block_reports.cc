@@ -45,7 +45,8 @@ bool BlockCensus::Step(CacheParts& parts) {
             .quarantined_blocks = quarantined.reserved,
             .index_bytes = parts.blocks.index_bytes(),
             .kinds = {},
-            .ended_kinds = parts.blocks.kinds().ended_counters()};
+            .ended_kinds = parts.blocks.kinds().ended_counters(),
+            .recoveries = parts.blocks.recoveries()};
   stats_.kinds.reserve(parts.blocks.kinds().size());
   parts.blocks.kinds().ForEach([&](const Kind& kind) {
     stats_.kinds.push_back(StatsOf(parts.blocks, kind));

@@ -82,6 +82,11 @@ bool BlockLedger::IsOf(const BlockOptions& options) {
          header.memory_id == options.memory_id;
 }
 
+void BlockLedger::Complete(std::span<std::byte> ledger) {
+  StoresBefore();
+  HeaderOf(ledger).magic = kLedgerMagic;
+}
+
 BlockLedger::BlockLedger(const BlockOptions& options) {
   const Layout layout = LayoutOf(options);
   std::byte* memory = options.ledger.data();
@@ -100,12 +105,11 @@ BlockLedger::BlockLedger(const BlockOptions& options) {
     CHECK(IsOf(options));
     is_of_before_ = true;
     ++header_->recoveries;
+    header_->kind_cells = std::min(header_->kind_cells, kMaxKinds);
   } else {
     header_->memory_bytes = options.memory_bytes;
     header_->extent_bytes = options.extent_bytes;
     header_->memory_id = options.memory_id;
-    StoresBefore();
-    header_->magic = kLedgerMagic;
   }
   ++header_->starts;
   for (uint32_t cell = kind_cells(); cell-- > 0;) {
@@ -141,10 +145,6 @@ void BlockLedger::RemoveKind(uint32_t cell) {
   kinds_[cell].number = 0;
   StoresBefore();
   free_cells_.push_back(cell);
-}
-
-uint32_t BlockLedger::kind_cells() const {
-  return std::min(header_->kind_cells, kMaxKinds);
 }
 
 std::optional<BlockKind> BlockLedger::KindIn(uint32_t cell) const {

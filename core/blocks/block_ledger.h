@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/blocks/ledger_layout.h"
@@ -33,8 +34,12 @@ class BlockLedger {
   // for the records of extents that were used.
   static uint64_t BytesFor(const BlockOptions& options);
   // Whether options.ledger has what a process before has left of the same
-  // memory, in this layout.
+  // memory, in this layout: the process called Complete.
   static bool IsOf(const BlockOptions& options);
+  // From now on the next process may take the ledger over. A new one has none
+  // of the blocks that processes may still use, so whoever makes it must have
+  // reserved these first.
+  static void Complete(std::span<std::byte> ledger);
 
   // REQUIRES: options.ledger is empty, and then the ledger has memory of its
   // own; or has BytesFor bytes that are zeros, or of which IsOf is true.
@@ -43,6 +48,7 @@ class BlockLedger {
   BlockLedger& operator=(const BlockLedger&) = delete;
 
   bool is_of_before() const { return is_of_before_; }
+  uint64_t recoveries() const { return header_->recoveries; }
 
   ExtentFacts& extent(uint32_t number) const { return extents_[number]; }
   // Where the records of an extent are. They stay there, whatever kind has it.
@@ -55,7 +61,7 @@ class BlockLedger {
   uint32_t AddKind(const BlockKind& kind);
   void RemoveKind(uint32_t cell);
   // The cells that may have a kind, of the process before, and what one has.
-  uint32_t kind_cells() const;
+  uint32_t kind_cells() const { return header_->kind_cells; }
   std::optional<BlockKind> KindIn(uint32_t cell) const;
 
   // All stores before it come before those after it.

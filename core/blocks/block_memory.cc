@@ -19,6 +19,7 @@ BlockMemory::BlockMemory(const BlockOptions& options, BlockLedger* ledger)
   CHECK(memory_bytes_ / kPlaceBytes <= kNotLookedAt.value());
   for (uint32_t i = extent_count(); i-- > 0;) {
     extents_[i].records = ledger_->records(i);
+    touched_bytes_ += ledger_->extent(i).touched_bytes;
     AddToFree(i);
   }
 }
@@ -47,29 +48,29 @@ BlockNumber BlockMemory::Take(Kind& kind, std::string_view key) {
   return block;
 }
 
-bool BlockMemory::Free(BlockNumber block) {
+void BlockMemory::Free(BlockNumber block) {
   const uint32_t number = block >> slot_bits_;
   Extent& extent = extents_[number];
-  if (extent.blocks == 1) return FreeExtent(number);
+  if (extent.blocks == 1) {
+    FreeExtent(number);
+    return;
+  }
   BlockRecord& record = At(block);
   record.set_state(BlockState::kFree);
   record.previous = extent.first_free;
   extent.first_free = SlotOf(block);
   --extent.blocks;
   if (extent.room_position == Extent::kNone) AddToRoom(extent, number);
-  return false;
 }
 
-bool BlockMemory::FreeExtent(uint32_t number) {
+void BlockMemory::FreeExtent(uint32_t number) {
   Extent& extent = extents_[number];
-  Kind& kind = *extent.kind;
   ledger_->extent(number).kind = 0;
   BlockLedger::StoresBefore();
   if (extent.room_position != Extent::kNone) RemoveFromRoom(extent);
   RemoveExtent(number);
   NextGeneration(number);
   AddToFree(number);
-  return kind.extents.empty();
 }
 
 void BlockMemory::GiveExtent(Kind& kind) {
@@ -92,9 +93,10 @@ void BlockMemory::AddExtent(Kind& kind, uint32_t number) {
   extent.position = static_cast<uint32_t>(kind.extents.size());
   kind.extents.push_back(number);
   const uint32_t bytes = kind.slots * kind.record_bytes;
-  if (bytes <= extent.touched_bytes) return;
-  touched_bytes_ += bytes - extent.touched_bytes;
-  extent.touched_bytes = bytes;
+  uint32_t& touched_bytes = ledger_->extent(number).touched_bytes;
+  if (bytes <= touched_bytes) return;
+  touched_bytes_ += bytes - touched_bytes;
+  touched_bytes = bytes;
 }
 
 void BlockMemory::RemoveExtent(uint32_t number) {

@@ -23,11 +23,10 @@ struct Extent {
 
   Kind* kind = nullptr;  // null: it is free
   std::byte* records = nullptr;
-  uint32_t touched_bytes = 0;   // of the records, by all kinds that have had it
-  uint32_t first_free = kNone;  // of the slots that were used
-  uint32_t blocks = 0;          // slots that are not free
-  uint32_t held = 0;            // of them, locked or being written
-  uint32_t position = 0;        // in Kind::extents; or the next free extent
+  uint32_t first_free = kNone;     // of the slots that were used
+  uint32_t blocks = 0;             // slots that are not free
+  uint32_t held = 0;               // of them, locked or being written
+  uint32_t position = 0;           // in Kind::extents; or the next free extent
   uint32_t room_position = kNone;  // in Kind::with_room; kNone: no free slot
 };
 
@@ -103,11 +102,10 @@ class BlockMemory {
   }
   // A slot for a block of the kind, with a fresh record. REQUIRES: HasRoom.
   BlockNumber Take(Kind& kind, std::string_view key);
-  // The slot is free; with the last block of its extent, so is that. Returns
-  // whether the kind lost its last extent.
-  bool Free(BlockNumber block);
-  // Frees all slots of an extent at once. Returns the same.
-  bool FreeExtent(uint32_t extent);
+  // The slot is free; with the last block of its extent, so is that.
+  void Free(BlockNumber block);
+  // Frees all slots of an extent at once.
+  void FreeExtent(uint32_t extent);
   // Links to blocks of the extent that end now are not good any more.
   uint16_t NextGeneration(uint32_t extent) {
     return ++ledger_->extent(extent).generation;
@@ -158,6 +156,8 @@ void BlockMemory::Recover(F&& kind_of) {
   for (uint32_t number = extent_count(); number-- > 0;) {
     Kind* const kind = kind_of(KindNumber(ledger_->extent(number).kind));
     if (kind == nullptr) {
+      // Its number is given again.
+      ledger_->extent(number).kind = 0;
       AddToFree(number);
       continue;
     }

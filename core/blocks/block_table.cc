@@ -112,6 +112,7 @@ uint32_t BlockTable::Link(Kind& kind, BlockNumber block, BlockNumber previous) {
     return links;
   }
   record.previous = previous;
+  BlockLedger::StoresBefore();  // with another one the old generation is bad
   record.previous_generation = At(previous).generation;
   Change(kind, previous, [](BlockRecord& r) { ++r.followers; });
   return links;
@@ -151,8 +152,9 @@ bool BlockTable::Publish(BlockNumber block) {
   ++kind.ready;
   ++kind.counters.published;
   Change(kind, block, [&](BlockRecord& r) {
-    r.set_state(BlockState::kReady);
     r.stamp = use_;
+    BlockLedger::StoresBefore();
+    r.set_state(BlockState::kReady);
   });
   Unhold(block);
   return true;

@@ -134,6 +134,8 @@ class BlockTable {
   uint64_t changes() const { return changes_; }
   // Blocks that were evicted since the start.
   uint64_t evictions() const { return evictions_; }
+  // Processes that took the blocks over, each from the one before.
+  uint64_t recoveries() const { return ledger_.recoveries(); }
   // Kinds and extents that were looked at for one to take, since the start.
   uint64_t looks() const { return looks_; }
 

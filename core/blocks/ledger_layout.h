@@ -61,8 +61,9 @@ struct KindFacts {
 };
 
 struct ExtentFacts {
-  uint32_t kind;        // its number; 0: the extent is free
-  uint32_t used_slots;  // slots from this one on have never been used
+  uint32_t kind;           // its number; 0: the extent is free
+  uint32_t used_slots;     // slots from this one on have never been used
+  uint32_t touched_bytes;  // of the records, by all kinds that have had it
   // Blocks that begin now get this generation. It changes when links to blocks
   // here stop being good.
   uint16_t generation;

@@ -1,5 +1,7 @@
 #include "core/operators/earlier_blocks.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 
 namespace pando {
@@ -7,11 +9,15 @@ namespace {
 
 void Give(CacheParts& parts, BlockOwner& owner, bool is_reservation,
           std::span<const BlockNumber> blocks) {
-  if (blocks.empty()) return;
-  BlockHold& hold = parts.block_holds.Add(
-      owner, {.is_reservation = is_reservation, .id = 1}, blocks.size());
-  for (BlockNumber block : blocks) {
-    parts.block_holds.Append(hold, parts.blocks.memory().PlaceOf(block));
+  for (uint64_t id = 1; !blocks.empty(); ++id) {
+    // As many as a call names, so that no step over them is longer.
+    const auto some = blocks.first(std::min(blocks.size(), kMaxBlockKeys));
+    blocks = blocks.subspan(some.size());
+    BlockHold& hold = parts.block_holds.Add(
+        owner, {.is_reservation = is_reservation, .id = id}, some.size());
+    for (BlockNumber block : some) {
+      parts.block_holds.Append(hold, parts.blocks.memory().PlaceOf(block));
+    }
   }
 }
 
@@ -26,7 +32,9 @@ bool EarlierBlocks::Step(CacheParts& parts) {
   Give(parts, owner, /*is_reservation=*/true, written);
   parts.sessions.CountBlockBytes(**session);
   count_ = locked.size() + written.size();
-  parts.blocks.kinds().ForEach([this](const Kind& k) { ready_ += k.ready; });
+  parts.blocks.kinds().ForEach([this](const Kind& kind) {
+    if (!kind.has_ended()) ready_ += kind.ready;
+  });
   return true;
 }
 

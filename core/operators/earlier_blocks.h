@@ -10,15 +10,15 @@
 namespace pando {
 
 // Gives one session the blocks that workers of the process before had locked,
-// or were to write, as a lock and a reservation of its own, whatever limits
-// say. It takes one step, before calls are served.
+// or were to write, as locks and reservations of its own, whatever limits say.
+// It takes one step, before calls are served.
 class EarlierBlocks : public SteppedWork {
  public:
   explicit EarlierBlocks(SessionId session) : session_(session) {}
 
   bool Step(CacheParts& parts) override;
 
-  // Those blocks; and all that are ready, locked or not.
+  // Those blocks; and all that can be found, locked or not.
   size_t count() const { return count_; }
   uint64_t ready() const { return ready_; }
 

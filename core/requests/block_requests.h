@@ -204,6 +204,8 @@ struct BlockStats {
   uint64_t index_bytes = 0;         // what all records and indexes take
   std::vector<KindStats> kinds;     // in the order of their numbers
   KindCounters ended_kinds;         // the sum of those that are gone
+  // How often a process took the blocks over from one before.
+  uint64_t recoveries = 0;
 };
 
 // At most `limit` of the kinds, those with the most memory first. They are in

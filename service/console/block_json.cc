@@ -44,6 +44,7 @@ json BlocksJson(const BlockStats& blocks, size_t limit) {
           {"locks", blocks.locks},
           {"reservations", blocks.reservations},
           {"quarantined_blocks", blocks.quarantined_blocks},
+          {"recoveries", blocks.recoveries},
           {"kinds", std::move(kinds)},
           {"total_kinds", blocks.kinds.size()}};
 }

@@ -165,6 +165,7 @@ void FillBlockFigures(const BlockStats& stats, v1::BlockFigures* out) {
   out->set_misses(sum.misses);
   out->set_published_blocks(sum.published);
   out->set_evicted_blocks(sum.evicted_blocks());
+  out->set_recoveries(stats.recoveries);
 }
 
 void FillKinds(const BlockStats& stats, uint32_t limit,

@@ -12,7 +12,7 @@ namespace pando {
 namespace {
 
 constexpr char kLedger[] = "block-ledger";
-// In a row.
+// Of pandods that did not serve for a minute, or not at all.
 constexpr uint32_t kMaxCrashes = 3;
 constexpr uint32_t kMaxStarts = 3;
 
@@ -20,42 +20,52 @@ std::span<std::byte> BytesOf(const SharedMemory& memory) {
   return {memory.data(), memory.size()};
 }
 
-absl::StatusOr<SharedMemory> TakeOver(UniqueFd fd, BlockOptions blocks) {
-  ASSIGN_OR_RETURN(SharedMemory memory, SharedMemory::Adopt(std::move(fd)));
+absl::Status CheckUsable(const SharedMemory& memory, BlockOptions blocks) {
   blocks.ledger = BytesOf(memory);
   if (!BlockLedger::IsOf(blocks)) {
     return absl::FailedPreconditionError(
-        "it tells of other memory, or is of another version");
+        "it tells of other memory or other extents, is of another version, or "
+        "was not whole");
   }
   const LedgerHeader& header = HeaderOf(blocks.ledger);
   if (header.crashes >= kMaxCrashes) {
     return absl::FailedPreconditionError(absl::StrCat(
-        header.crashes, " pandods in a row crashed soon after their start"));
+        header.crashes, " pandods crashed soon after their start"));
   }
   if (header.starts >= kMaxStarts) {
     return absl::FailedPreconditionError(absl::StrCat(
-        header.starts, " pandods in a row ended before they could serve"));
+        header.starts, " pandods in a row died before they could serve"));
   }
-  return memory;
+  return absl::OkStatus();
+}
+
+// The keeper may not forget it: the memory that it tells of is used without it
+// from now on, so no pandod may take it over.
+void Spoil(const SharedMemory& memory) {
+  if (memory.size() >= sizeof(LedgerHeader)) {
+    HeaderOf(BytesOf(memory)).magic = 0;
+  }
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<SharedMemory>> KeptLedger(
-    const BlockOptions& blocks, KeptDescriptors& kept) {
-  if (!kept.has_keeper()) return nullptr;
+absl::StatusOr<SharedMemory> KeptLedger(const BlockOptions& blocks,
+                                        KeptDescriptors& kept) {
   if (UniqueFd fd = kept.Take(kLedger); fd.valid()) {
-    absl::StatusOr<SharedMemory> taken = TakeOver(std::move(fd), blocks);
-    if (taken.ok()) return std::make_unique<SharedMemory>(*std::move(taken));
+    absl::StatusOr<SharedMemory> taken = SharedMemory::Adopt(std::move(fd));
+    const absl::Status usable =
+        taken.ok() ? CheckUsable(*taken, blocks) : taken.status();
+    if (usable.ok()) return taken;
+    if (taken.ok()) Spoil(*taken);
     Log(LogLevel::kWarning, "the kept blocks are not used",
-        {{"reason", taken.status().message()}});
+        {{"reason", usable.message()}});
   }
   ASSIGN_OR_RETURN(
       SharedMemory made,
       SharedMemory::Create("pando-ledger", BlockLedger::BytesFor(blocks),
                            SharedMemory::Peers::kMayWrite));
   kept.Keep(kLedger, made.fd());
-  return std::make_unique<SharedMemory>(std::move(made));
+  return made;
 }
 
 }  // namespace pando

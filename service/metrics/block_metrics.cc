@@ -120,6 +120,12 @@ std::vector<Metric> BlockMetrics() {
             [](const Snapshot& s) {
               return static_cast<double>(s.blocks.index_bytes);
             }),
+      Counter("pando_block_recoveries_total",
+              "How often a pandod took the blocks over from one that was "
+              "killed, crashed or was restarted under a keeper.",
+              [](const Snapshot& s) {
+                return static_cast<double>(s.blocks.recoveries);
+              }),
       Counter(
           "pando_block_keys_total",
           "Keys that LookupBlocks and AcquireBlocks looked at, by what they "

@@ -87,6 +87,7 @@ class Life {
     EarlierBlocks earlier(before);
     cache_.Step(earlier);
     cache_.CloseSession(before);
+    BlockLedger::Complete(ledger);
     cache_.OpenSession(session_, "worker");
     std::vector<KindSpec> specs;
     for (uint32_t kind = 0; kind < kKinds; ++kind) {
@@ -162,6 +163,12 @@ class Life {
     shared_->prompt = prompt;
   }
 
+  std::vector<BlockPlace> Find(uint32_t kind, uint32_t prompt) {
+    const std::string keys = KeysOf(prompt);
+    const BlockKeys asked = Ask(kind, keys);
+    return *blocks_.Lookup(session_, {&asked, 1});
+  }
+
  private:
   std::byte* BytesAt(BlockPlace place) const {
     return shared_->bytes + place.value() * kPlaceBytes;
@@ -169,12 +176,6 @@ class Life {
 
   BlockKeys Ask(uint32_t kind, const std::string& keys) const {
     return {.kind = kinds_[kind].number, .keys = keys, .before = {}};
-  }
-
-  std::vector<BlockPlace> Find(uint32_t kind, uint32_t prompt) {
-    const std::string keys = KeysOf(prompt);
-    const BlockKeys asked = Ask(kind, keys);
-    return *blocks_.Lookup(session_, {&asked, 1});
   }
 
   void Read(uint32_t kind, uint32_t prompt) {
@@ -229,6 +230,40 @@ TEST(BlockKillTest, TheNextProcessHasTheBlocksOfAKilledOneWithTheirBytes) {
     const std::span<std::byte> left = std::as_writable_bytes(std::span(copy));
     ASSERT_TRUE(BlockLedger::IsOf(Options(left)));
     ASSERT_EQ(Life(shared, left).Check(), "") << "kill " << kill_count;
+  }
+}
+
+// Its maker may have died before it withheld what others still write to.
+TEST(BlockKillTest, ALedgerThatIsNotCompleteIsNotTakenOver) {
+  std::vector<uint64_t> words(BlockLedger::BytesFor(Options({})) /
+                              sizeof(uint64_t));
+  const std::span<std::byte> ledger = std::as_writable_bytes(std::span(words));
+  const BlockLedger made(Options(ledger));
+  EXPECT_FALSE(BlockLedger::IsOf(Options(ledger)));
+  BlockLedger::Complete(ledger);
+  EXPECT_TRUE(BlockLedger::IsOf(Options(ledger)));
+}
+
+// The number of a kind that was not taken over is given again.
+TEST(BlockKillTest, TheBlocksOfAKindWhoseFactsAreDamagedAreThoseOfNoOther) {
+  std::vector<uint64_t> words(BlockLedger::BytesFor(Options({})) /
+                              sizeof(uint64_t));
+  const std::span<std::byte> ledger = std::as_writable_bytes(std::span(words));
+  auto shared = std::make_unique<Shared>();
+  {
+    Life life(shared.get(), ledger);
+    for (uint32_t prompt = 0; prompt < 5; ++prompt) {
+      life.Store(kKinds - 1, prompt, false);
+    }
+  }
+  auto* const kinds = reinterpret_cast<KindFacts*>(ledger.data() + kLedgerPage);
+  kinds[kKinds - 1].identity.data[0] ^= 1;
+  for (int death = 0; death < 2; ++death) {
+    Life life(shared.get(), ledger);
+    EXPECT_THAT(life.Violations(), testing::IsEmpty());
+    for (uint32_t prompt = 0; prompt < 5; ++prompt) {
+      EXPECT_THAT(life.Find(kKinds - 1, prompt), testing::Each(kMissingBlock));
+    }
   }
 }
 

@@ -64,6 +64,7 @@ void BlockProgram::MakeCache() {
   cache_ = std::make_unique<PrefixCache>(PrefixCache::Options{
       .page_tokens = 4, .capacity_pages = 2, .blocks = blocks});
   blocks_ = std::make_unique<BlockCache>(cache_.get());
+  BlockLedger::Complete(blocks.ledger);
 }
 
 std::string BlockProgram::Restart() {

@@ -21,7 +21,6 @@ from pando_kv import (
     KvLayout,
     PandoError,
 )
-from pando_kv.blocks import are_places
 from pandod_process import (
     OPEN,
     PAGE_TOKENS,
@@ -98,26 +97,6 @@ def test_pages_that_workers_of_before_map_are_handed_out_once_they_let_go(tmp_pa
             worker.kill()
             eventually(lambda: client.stats().pages.free == pages)
             assert client.allocate_pages(pages).size == pages
-
-
-def test_blocks_that_workers_of_before_map_are_handed_out_once_they_let_go(tmp_path):
-    with kept(tmp_path, **blocks.BLOCKS_ONLY) as server, Client(server.address) as old:
-        inodes = memory_files(server.server_pid).keys()
-        memory = old.attach_memory()
-        server.kill_server()
-        server.wait_serving()
-        assert memory_files(server.server_pid).keys() == inodes
-        with Client(server.address) as client:
-            now = client.attach_memory()
-            (kind,) = client.open_kinds([blocks.spec(shard_bytes=blocks.MIB)])
-            named = blocks.keys(16)
-            places = client.reserve_blocks(1, [blocks.of(kind, named)])
-            assert not are_places(places).any()
-            assert client.match_prefix(TOKENS).page_ids.size == 0
-            del memory
-            eventually(lambda: client.stats().blocks.used_bytes == 0)
-            places = blocks.store(client, now, 2, kind, named)
-            blocks.assert_holds(now, kind, named, places)
 
 
 def test_a_size_that_pandod_chose_stays(tmp_path):

@@ -112,6 +112,9 @@ struct BlockFigures {
   uint64_t misses = 0;
   uint64_t published_blocks = 0;
   uint64_t evicted_blocks = 0;
+  // How often a pandod took these blocks over from one that was killed, crashed
+  // or was restarted under a keeper.
+  uint64_t recoveries = 0;
 };
 
 // A tier of pages. Counts are since pandod started.

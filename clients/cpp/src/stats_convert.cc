@@ -55,7 +55,8 @@ BlockFigures Read(const v1::BlockFigures& blocks) {
           .hits = blocks.hits(),
           .misses = blocks.misses(),
           .published_blocks = blocks.published_blocks(),
-          .evicted_blocks = blocks.evicted_blocks()};
+          .evicted_blocks = blocks.evicted_blocks(),
+          .recoveries = blocks.recoveries()};
 }
 
 TierFigures Read(const v1::TierFigures& tier) {

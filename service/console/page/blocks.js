@@ -65,5 +65,7 @@ function noteOf(blocks) {
     `${plural(blocks.locks, "lock")} and ${plural(blocks.reservations, "reservation")}`,
     blocks.quarantined_blocks
       ? `${plural(blocks.quarantined_blocks, "block")} in quarantine` : null,
+    blocks.recoveries
+      ? `taken over ${plural(blocks.recoveries, "time")} from a pandod that died` : null,
   ].filter(Boolean).join("; ") + ".";
 }

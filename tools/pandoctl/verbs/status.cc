@@ -83,6 +83,7 @@ std::vector<std::pair<std::string, std::string>> BlockLines(
            "%s %% of %d keys",
            PercentText(blocks.hits(), blocks.hits() + blocks.misses()),
            blocks.hits() + blocks.misses())},
+      {"recoveries", absl::StrFormat("%d", blocks.recoveries())},
       {"block locks",
        absl::StrFormat("%s, %s", Counted(blocks.locks(), "lock"),
                        Counted(blocks.reservations(), "reservation"))}};

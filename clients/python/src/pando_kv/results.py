@@ -301,6 +301,9 @@ class BlockFigures:
     misses: int
     published_blocks: int
     evicted_blocks: int
+    recoveries: int
+    """How often a pandod took these blocks over from one that was killed, crashed or
+    was restarted under a keeper."""
 
 
 @dataclass(frozen=True)
