@@ -158,7 +158,10 @@ class Life {
       return;
     }
     blocks_.Publish(session_, id, {}).IgnoreError();
-    if (std::ranges::count(places, kMissingBlock) > 0) return;  // no room
+    const auto is_stored = [](BlockPlace place) {
+      return IsPlace(place) || place == kReadyBlock;
+    };
+    if (!std::ranges::all_of(places, is_stored)) return;  // no room
     shared_->kind = kind;
     shared_->prompt = prompt;
   }
