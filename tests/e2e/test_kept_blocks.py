@@ -5,11 +5,13 @@ import gc
 import os
 import random
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+import pytest
 from blocks import (
     BLOCKS_ONLY,
     MIB,
@@ -24,9 +26,11 @@ from blocks import (
     store,
 )
 from eventually import eventually
+from handed_down import HandedDown, storing
 from kept_pandod import KeptPandod, children_of, config_of, kept, memory_files
 from pando_kv import BlockMemory, Client, Kind, PandoError
 from pando_kv.blocks import MISSING, are_places
+from pandod_process import Pandod
 from worker_process import WorkerProcess
 
 PROMPT = 1
@@ -35,7 +39,7 @@ WHOLE = b"PDBLDGR1"  # a ledger begins so
 
 
 @contextlib.contextmanager
-def attached(server: KeptPandod) -> Iterator[tuple[Client, BlockMemory, Kind]]:
+def attached(server: Pandod) -> Iterator[tuple[Client, BlockMemory, Kind]]:
     with Client(server.address) as client:
         memory = client.attach_memory()
         (kind,) = client.open_kinds([spec()])
@@ -121,13 +125,13 @@ def test_what_workers_of_before_use_is_theirs_until_they_let_go(tmp_path):
             assert client.lookup_blocks(asked).tolist() == [MISSING] * STORED
 
 
-def fill(server: KeptPandod) -> None:
+def fill(server: Pandod) -> None:
     """Stores five blocks, and maps the memory no more."""
     with attached(server) as (client, memory, kind):
         assert are_places(store(client, memory, 1, kind, keys(5))).all()
 
 
-def found(server: KeptPandod) -> bool:
+def found(server: Pandod) -> bool:
     """Whether these blocks are there."""
     with attached(server) as (client, _, kind):
         return bool(are_places(client.lookup_blocks([of(kind, keys(5))])).all())
@@ -155,6 +159,33 @@ def test_blocks_with_which_pandod_crashes_again_and_again_are_given_up(tmp_path)
         fill(server)
         restart(server)
         assert found(server)
+
+
+def test_starts_that_fail_for_other_reasons_do_not_cost_the_blocks(tmp_path):
+    """Under systemd, which starts a pandod again that has ended by itself."""
+    with (
+        storing(tmp_path / "notify", "owner", "blocks", "block-ledger") as keeper,
+        socket.create_server(("127.0.0.1", 0)) as taken,
+    ):
+        notify = {"NOTIFY_SOCKET": str(keeper.path)}
+
+        def pandod(given: str, **options: object) -> HandedDown:
+            return HandedDown(tmp_path, given, **(BLOCKS_ONLY | options))
+
+        first = pandod("{}")
+        first.start(**notify)
+        fill(first)
+        first.kill()
+        http = f"127.0.0.1:{taken.getsockname()[1]}"
+        for _ in range(4):
+            failing = pandod(keeper.given(), http=http)
+            with pytest.raises(pytest.fail.Exception, match="pandod ended as it"):
+                failing.start(**notify)
+        last = pandod(keeper.given())
+        last.start(**notify)
+        with contextlib.closing(last):
+            assert found(last)
+            last.close_in_order()
 
 
 def test_a_memory_of_another_size_begins_empty_and_says_so(tmp_path):

@@ -7,13 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import blocks
 import numpy as np
 import pytest
 from connector import connecting
 from eventually import eventually
+from handed_down import HANDING_DOWN, HandedDown
 from kept_pandod import call_in_another_epoch, config_of, keeper, kept, memory_files
 from lanes import needs_lane
 from pando_kv import (
@@ -25,7 +25,6 @@ from pandod_process import (
     OPEN,
     PAGE_TOKENS,
     POOL_PAGES,
-    Pandod,
     binary,
     clean_environment,
 )
@@ -179,44 +178,6 @@ def test_without_keep_nothing_is_kept(tmp_path):
         server.kill_server()
         server.wait_serving()
         assert memory_files(server.server_pid).keys().isdisjoint(memory)
-
-
-# Becomes a pandod that is handed down what its first argument says.
-HANDING_DOWN = """
-import fcntl, os, socket, sys
-
-def memory(size=0):
-    fd = os.memfd_create("pando-kv", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(fd, size)
-    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, 7)
-    return fd
-
-def listening_at(path):
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(path)
-    listener.listen()
-    return listener.detach()
-
-given = eval(sys.argv[1])
-beyond = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in given.values()]
-for i, fd in enumerate(beyond):
-    os.dup2(fd, 3 + i)
-os.environ["LISTEN_PID"] = str(os.getpid())
-os.environ["LISTEN_FDS"] = str(len(given))
-os.environ["LISTEN_FDNAMES"] = ":".join(given)
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-
-class HandedDown(Pandod):
-    """A pandod that is handed down descriptors: those of an expression."""
-
-    def __init__(self, folder: Path, given: str) -> None:
-        super().__init__(folder, drain_timeout="0s")
-        self._given = given
-
-    def _command(self) -> list[Path | str]:
-        return [sys.executable, "-c", HANDING_DOWN, self._given, *super()._command()]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,100 @@
+"""A real pandod that gets descriptors as a keeper hands them down, and the store of such
+a keeper."""
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pandod_process import Pandod
+
+# Becomes a pandod that is handed down what its first argument says.
+HANDING_DOWN = """
+import fcntl, os, socket, sys
+
+def memory(size=0):
+    fd = os.memfd_create("pando-kv", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, size)
+    fcntl.fcntl(fd, fcntl.F_ADD_SEALS, 7)
+    return fd
+
+def listening_at(path):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    return listener.detach()
+
+given = eval(sys.argv[1])
+beyond = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100) for fd in given.values()]
+for i, fd in enumerate(beyond):
+    os.dup2(fd, 3 + i)
+os.environ["LISTEN_PID"] = str(os.getpid())
+os.environ["LISTEN_FDS"] = str(len(given))
+os.environ["LISTEN_FDNAMES"] = ":".join(given)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class HandedDown(Pandod):
+    """A pandod that is handed down descriptors: those of an expression."""
+
+    def __init__(self, folder: Path, given: str, **options: object) -> None:
+        super().__init__(folder, **({"drain_timeout": "0s"} | options))
+        self._given = given
+
+    def _command(self) -> list[Path | str]:
+        return [sys.executable, "-c", HANDING_DOWN, self._given, *super()._command()]
+
+
+class DescriptorStore:
+    """What pandods give to a keeper, as to systemd; only what has one of `names`, which
+    must be memory, is kept."""
+
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self.path = path
+        self._names = names
+        self._kept: dict[str, int] = {}
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self._thread = threading.Thread(target=self._receive)
+        self._thread.start()
+
+    def given(self) -> str:
+        """All of it, as an expression for HandedDown."""
+        mine = f"/proc/{os.getpid()}/fd"
+        opened = (
+            f"'{name}': os.open('{mine}/{fd}', os.O_RDWR)"
+            for name, fd in self._kept.items()
+        )
+        return "{" + ", ".join(opened) + "}"
+
+    def close(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
+            last.sendto(b"", str(self.path))
+        self._thread.join()
+        self._socket.close()
+        for fd in self._kept.values():
+            os.close(fd)
+
+    def _receive(self) -> None:
+        while True:
+            message, fds, _, _ = socket.recv_fds(self._socket, 4096, 8)
+            if not message:
+                return
+            fields = dict(line.split("=", 1) for line in message.decode().splitlines())
+            name = fields.get("FDNAME")
+            if fds and name in self._names:
+                self._kept[name] = fds.pop()
+            for fd in fds:
+                os.close(fd)
+
+
+@contextmanager
+def storing(path: Path, *names: str) -> Iterator[DescriptorStore]:
+    store = DescriptorStore(path, names)
+    with contextlib.closing(store):
+        yield store
