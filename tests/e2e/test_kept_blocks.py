@@ -188,6 +188,28 @@ def test_starts_that_fail_for_other_reasons_do_not_cost_the_blocks(tmp_path):
             last.close_in_order()
 
 
+def test_memory_without_its_ledger_is_withheld_until_workers_let_go(tmp_path):
+    with storing(tmp_path / "notify", "owner", "blocks") as keeper:
+        notify = {"NOTIFY_SOCKET": str(keeper.path)}
+        options = BLOCKS_ONLY | {"quarantine": "1h"}
+        first = HandedDown(tmp_path, "{}", **options)
+        first.start(**notify)
+        with WorkerProcess(first.address, PROMPT, "block_worker.py") as worker:
+            worker.do("attach", "store", "lock", "reserve")
+            os.kill(worker.pid, signal.SIGSTOP)
+            first.kill()
+            last = HandedDown(tmp_path, keeper.given(), **options)
+            last.start(**notify)
+            with contextlib.closing(last), attached(last) as (client, memory, kind):
+                places = store(client, memory, 1, kind, keys(16, prompt=2))
+                assert not are_places(places).any()
+                worker.kill()
+                eventually(lambda: client.stats().blocks.used_bytes == 0)
+                places = store(client, memory, 2, kind, keys(16, prompt=2))
+                assert are_places(places).all()
+                last.close_in_order()
+
+
 def test_a_memory_of_another_size_begins_empty_and_says_so(tmp_path):
     options = {"memory": 16 * MIB, "block-extent": MIB}
     only_config = dict.fromkeys(BLOCKS_ONLY)
