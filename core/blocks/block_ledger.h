@@ -15,10 +15,10 @@
 
 namespace pando {
 
-// What blocks, extents and kinds there are, as plain facts: no pointers, and
-// nothing that can be computed from the rest. The records of blocks are there,
-// too, and nowhere else. If its memory outlives the process, so do the blocks:
-// the next one makes its indexes from these facts (BlockTable::Recover).
+// The plain facts about blocks, extents and kinds: no pointers, and nothing
+// that can be computed from the rest. The records of blocks are here and
+// nowhere else. If this memory outlives the process, so do the blocks: the next
+// process makes its indexes from these facts (BlockTable::Recover).
 //
 // The process may end between any two stores. So a fact that makes others count
 // is stored after them, and taken back before they change: the number of a
@@ -36,9 +36,8 @@ class BlockLedger {
   // Whether options.ledger has what a process before has left of the same
   // memory, in this layout: the process called Complete.
   static bool IsOf(const BlockOptions& options);
-  // From now on the next process may take the ledger over. A new one has none
-  // of the blocks that processes may still use, so whoever makes it must have
-  // reserved these first.
+  // From now on the next process may take the ledger over. A new ledger knows
+  // of no block that workers may still use, so its maker reserves these first.
   static void Complete(std::span<std::byte> ledger);
 
   // REQUIRES: options.ledger is empty, and then the ledger has memory of its
@@ -60,7 +59,7 @@ class BlockLedger {
   // kMaxKinds are noted.
   uint32_t AddKind(const BlockKind& kind);
   void RemoveKind(uint32_t cell);
-  // The cells that may have a kind, of the process before, and what one has.
+  // The number of cells, and the kind that one has, also of the process before.
   uint32_t kind_cells() const { return header_->kind_cells; }
   std::optional<BlockKind> KindIn(uint32_t cell) const;
 

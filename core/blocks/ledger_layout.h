@@ -11,8 +11,8 @@ namespace pando {
 
 // The layout of BlockLedger: a header, kinds, extents, and for each extent the
 // records of its blocks. Each of the four begins a page of its own. A process
-// takes over only a ledger with its own kLedgerMagic, so that changes with the
-// layout of anything in it, BlockRecord included.
+// takes over only ledgers with its own kLedgerMagic: change it with the layout
+// of anything in a ledger, BlockRecord included.
 inline constexpr uint64_t kLedgerMagic = 0x31'52'47'44'4c'42'44'50;
 inline constexpr uint64_t kLedgerPage = 4'096;
 
@@ -23,8 +23,8 @@ struct LedgerHeader {
   uint64_t memory_id;
   uint64_t recoveries;  // processes that have taken it over
   uint32_t kind_cells;  // that were ever used
-  // For whoever owns the memory. Processes in a row that took it over or made
-  // it, and have not served yet; and that crashed soon after their start.
+  // For the owner of the memory: the processes in a row that have not served
+  // yet, and those that crashed soon after their start.
   uint32_t starts;
   uint32_t crashes;
 };
