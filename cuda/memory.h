@@ -47,7 +47,7 @@ class Memory {
   std::shared_ptr<const Handle> handle_;
 };
 
-// What becomes of the addresses of a mapping that is gone.
+// Says whether the addresses of a mapping stay reserved when it is gone.
 enum class Addresses {
   kFreed,
   // They stay reserved, for the next mapping of this size: a driver may refuse

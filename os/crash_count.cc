@@ -13,7 +13,7 @@ constexpr std::array<int, 6> kCrashes = {SIGABRT, SIGBUS,  SIGFPE,
                                          SIGILL,  SIGSEGV, SIGTRAP};
 
 std::atomic<uint32_t*> count = nullptr;
-// What a signal did before.
+// The actions of these signals before.
 std::array<struct sigaction, kCrashes.size()> before;
 
 void Crash(int signal, siginfo_t* info, void* /*context*/) {

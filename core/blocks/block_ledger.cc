@@ -1,7 +1,6 @@
 #include "core/blocks/block_ledger.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <string>
 
@@ -44,7 +43,7 @@ uint32_t CheckOf(const KindFacts& facts, uint32_t number) {
   return hash;
 }
 
-// Where what begins, in bytes from the beginning.
+// Offsets of the parts of a ledger, and their sizes, in bytes.
 struct Layout {
   uint64_t extents_at;
   uint64_t records_at;

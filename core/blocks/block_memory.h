@@ -69,10 +69,10 @@ class BlockMemory {
   uint32_t ExtentNumberOf(BlockNumber block) const {
     return block >> slot_bits_;
   }
-  // The slot was used since the kind got the extent, so that it has a record.
   uint32_t used_slots(uint32_t extent) const {
     return ledger_->extent(extent).used_slots;
   }
+  // The slot was used since the kind got the extent, so that it has a record.
   bool IsUsed(BlockNumber block) const {
     return SlotOf(block) < used_slots(ExtentNumberOf(block));
   }
@@ -118,8 +118,8 @@ class BlockMemory {
   }
   uint32_t free_extent_count() const { return free_extents_; }
   const Extent& extent(uint32_t number) const { return extents_[number]; }
-  // What extents take beside the memory of blocks, with all records that were
-  // ever used: those of free extents stay where they are.
+  // The memory that extents take beside that of their blocks. It includes the
+  // records of free extents, which stay where they are.
   uint64_t record_bytes() const;
 
  private:

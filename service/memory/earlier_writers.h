@@ -50,7 +50,7 @@ class EarlierWriters {
   Withheld Reserve(const std::function<void(SessionId)>& reserve,
                    std::function<bool()> is_mapped);
   void Withhold(Withheld reserved);
-  // Withholds them if anybody maps the memory, else ends what was begun.
+  // Withholds them if a worker maps the memory, else frees them.
   void TakeEarlierBlocks(std::function<bool()> is_mapped);
 
   PrefixCache* const cache_;

@@ -12,7 +12,7 @@ namespace pando {
 namespace {
 
 constexpr char kLedger[] = "block-ledger";
-// Of pandods that did not serve for a minute, or not at all.
+// A ledger with so many is given up; its header counts them.
 constexpr uint32_t kMaxCrashes = 3;
 constexpr uint32_t kMaxStarts = 3;
 

@@ -1,7 +1,7 @@
 #ifndef PANDO_SERVICE_OPTIONS_OPTION_KINDS_H_
 #define PANDO_SERVICE_OPTIONS_OPTION_KINDS_H_
 
-// What values of options look like: each function makes an OptionSpec that
+// The kinds of values that options have. Each function makes an OptionSpec that
 // parses such a value into a field of Options, and prints it. An error names
 // the option, the value and what is allowed.
 

@@ -60,12 +60,12 @@ std::string KeysOf(uint32_t prompt) {
   return keys;
 }
 
-// What is written to a block: its first bytes.
+// The first bytes of a block.
 std::string ContentOf(uint32_t kind, std::string_view key) {
   return std::to_string(kind) + " has " + std::string(key);
 }
 
-// What outlives a process.
+// The memory that outlives a process.
 struct Shared {
   alignas(kLedgerPage) std::byte bytes[kExtents * kExtentPlaces * kPlaceBytes];
   std::atomic<uint64_t> calls;
@@ -118,7 +118,7 @@ class Life {
 
   std::vector<std::string> Violations() { return cache_.CheckInvariants(); }
 
-  // What is wrong: a block has the bytes of another key, or is not there.
+  // Says if a block has the bytes of another key, or is not there.
   std::string Check() {
     const std::vector<std::string> violations = Violations();
     if (!violations.empty()) return violations[0];

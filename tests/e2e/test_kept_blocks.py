@@ -222,7 +222,7 @@ def test_a_memory_of_another_size_begins_empty_and_says_so(tmp_path):
             restart(server)
             assert "the kept blocks are not used" in server.log()
             assert not found(server)
-            # Whoever still holds it cannot take it for that of the memory.
+            # A process that still holds it cannot take it for that of the memory.
             ledger.seek(0)
             assert ledger.read(len(WHOLE)) == bytes(len(WHOLE))
 
@@ -238,8 +238,8 @@ def test_a_new_version_has_the_blocks_of_the_one_before(tmp_path):
 
 
 def work(server: KeptPandod, seed: int, stop: threading.Event) -> int:
-    """Stores and reads until it is stopped, whoever serves. How many blocks it has
-    read, each of which had the bytes of its key."""
+    """Stores and reads until it is stopped, across deaths of pandod. Returns how many
+    blocks it has read, each of which had the bytes of its key."""
     choose = random.Random(seed)
     read = 0
     while not stop.is_set():
