@@ -128,7 +128,6 @@ uint32_t BlockLedger::AddKind(const BlockKind& kind) {
   facts.key_bytes = kind.spec.key_bytes;
   facts.shards = kind.spec.shards;
   facts.shard_bytes = kind.spec.shard_bytes;
-  facts.shard_stride = kind.shard_stride;
   facts.is_bigram = kind.spec.ns.bigram;
   facts.extra_key = TextOf(kind.spec.ns.extra_key);
   facts.cache_salt = TextOf(kind.spec.ns.cache_salt);
@@ -153,7 +152,6 @@ std::optional<BlockKind> BlockLedger::KindIn(uint32_t cell) const {
   }
   return BlockKind{.number = KindNumber(facts.number),
                    .generation = facts.generation,
-                   .shard_stride = facts.shard_stride,
                    .spec = {.ns = {.extra_key = OptionalOf(facts.extra_key),
                                    .cache_salt = OptionalOf(facts.cache_salt),
                                    .bigram = facts.is_bigram != 0},

@@ -59,7 +59,8 @@ class BlockLedger {
   // kMaxKinds are noted.
   uint32_t AddKind(const BlockKind& kind);
   void RemoveKind(uint32_t cell);
-  // The number of cells, and the kind that one has, also of the process before.
+  // The number of cells, and the kind that one has, also of the process before;
+  // without its stride.
   uint32_t kind_cells() const { return header_->kind_cells; }
   std::optional<BlockKind> KindIn(uint32_t cell) const;
 

@@ -123,7 +123,6 @@ Kind& KindTable::Renew(Kind& kind) {
 Kind& KindTable::Make(const KindSpec& spec, uint32_t generation) {
   const BlockKind info = {.number = KindNumber(++last_number_),
                           .generation = generation,
-                          .shard_stride = RoundUp(spec.shard_bytes),
                           .spec = spec};
   Kind& kind = Add(info, ledger_->AddKind(info));
   newest_[KindName{spec.ns, spec.identity}] = &kind;
@@ -133,6 +132,7 @@ Kind& KindTable::Make(const KindSpec& spec, uint32_t generation) {
 Kind& KindTable::Add(BlockKind info, uint32_t cell) {
   auto kind = std::make_unique<Kind>();
   const KindSpec& spec = info.spec;
+  info.shard_stride = RoundUp(spec.shard_bytes);
   kind->ledger_cell = cell;
   kind->block_places =
       static_cast<uint32_t>(info.shard_stride * spec.shards / kPlaceBytes);

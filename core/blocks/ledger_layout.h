@@ -52,7 +52,6 @@ struct KindFacts {
   uint32_t key_bytes;
   uint32_t shards;
   uint64_t shard_bytes;
-  uint64_t shard_stride;
   uint8_t is_bigram;
   LedgerText extra_key;
   LedgerText cache_salt;
