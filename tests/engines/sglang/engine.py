@@ -149,12 +149,12 @@ class Engine:
         elif "start" in command:
             self.say(ids=self.start(command["start"], command))
         elif "step" in command:
-            ran, longest = 0, 0.0
+            longest = 0.0
             for _ in range(command["step"]):
                 begin = time.perf_counter()
-                ran += self.step()
+                self.step()
                 longest = max(longest, time.perf_counter() - begin)
-            self.say(ran=ran, longest=longest, **self.look())
+            self.say(longest=longest, **self.look())
         elif "device" in command:
             late = command["device"] == "is late"
             if late:
@@ -240,11 +240,16 @@ class Engine:
             longest = max(longest, self._scheduling.seconds - before)
             if self._asking:
                 waited = max(waited, self._asking.seconds - asked)
-            if not ran and not self.scheduler.waiting_queue:
+            if not ran and not self.scheduler.waiting_queue and not self.running():
                 return steps, longest, waited
         raise RuntimeError(f"not done after {MAX_STEPS} steps")
 
+    def running(self) -> int:
+        """Requests that decode, be it that they wait for a page."""
+        return len(self.scheduler.running_batch.reqs)
+
     def step(self) -> bool:
+        """Whether anything was computed."""
         scheduler = self.scheduler
         plan = scheduler.get_next_batch_to_run(
             running_batch=scheduler.running_batch, last_batch=scheduler.last_batch
@@ -279,6 +284,7 @@ class Engine:
             "protected": int(self.cache.protected_size()),
             "total": int(self.allocator.size),
             "waiting": len(self.scheduler.waiting_queue),
+            "running": self.running(),
             "offloads": self._offloads(),
             "leaks": self.scheduler.invariant_checker.count_memory_leak_warnings,
             "key_addresses": _addresses(pool, "k_buffer"),

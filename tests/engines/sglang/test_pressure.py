@@ -72,7 +72,7 @@ def step_in_turns(engines):
     """Until nothing is left to do. So both run, however fast the machine is."""
     while True:
         seen = [engine.ask(step=4) for engine in engines]
-        if not any(look["ran"] or look["waiting"] for look in seen):
+        if not any(look["running"] or look["waiting"] for look in seen):
             assert [look["leaks"] for look in seen] == [0] * len(engines)
             return
 
@@ -138,6 +138,22 @@ def test_a_retraction_publishes_what_is_whole(engines, reference, small):
         expected = reference.ask(prompts=load, new=new)["outputs"]
         assert [engine.ask(output=rid)["output"] for rid in ids] == expected
         assert operator.stats().locks == 0
+
+
+def test_the_last_request_is_retracted_as_well(engines, reference, small):
+    """SGLang by itself would abort it."""
+    engine, load, new = engines[0], [prompt(200, seed=2750 + i) for i in range(2)], 400
+    ids = engine.ask(start=load, new=new)["ids"]
+    engine.ask(step=40)
+    with Client(small.address) as operator:
+        # Not enough is left for one of them.
+        held = operator.allocate_pages(POOL_PAGES, at_least=0)
+        eventually(lambda: engine.ask(step=4)["waiting"] == 2)
+        assert operator.stats().locks == 0
+        operator.free_pages(held)
+    engine.ask(step=2 * new)
+    said = [engine.ask(output=rid)["output"] for rid in ids]
+    assert said == reference.ask(prompts=load, new=new)["outputs"]
 
 
 def test_what_has_priority_stays_longer(engines, small):

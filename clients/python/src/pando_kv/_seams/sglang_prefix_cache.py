@@ -71,6 +71,7 @@ LEANS_ON: dict[str, str | None] = {
     "sglang.srt.managers.scheduler:Scheduler.update_running_batch": "self batch",
     "sglang.srt.managers.schedule_batch:ScheduleBatch."
     "new_tokens_required_next_decode": "self selected_indices",
+    "sglang.srt.managers.schedule_batch:ScheduleBatch.retract_decode": "self",
     "sglang.srt.managers.schedule_policy:SchedulePolicy._determine_active_policy": (
         "self waiting_queue"
     ),

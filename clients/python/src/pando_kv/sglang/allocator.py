@@ -18,9 +18,9 @@ from pando_kv._wire import Uint32Array
 _STASH_PAGES = 64
 _STASH_SHARE = 64
 
-# Seconds for which the last request that decodes waits for a page before SGLang aborts
-# it, and between two looks whether there is one.
-_LAST_WAIT = 10.0
+# Seconds for which the last request that decodes waits for a page before it is
+# retracted, and between two looks whether there is one.
+_LAST_WAIT = 1.0
 _PAUSE = 0.01
 
 
@@ -166,24 +166,12 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         requests: Any = None,
         spec_algorithm: Any = None,
     ) -> bool:
-        """The scheduler retracts requests until this is so, and aborts the last one.
-        That one waits, if all others were retracted in this step: other engines may
-        have taken what these gave back."""
-        if self._can_decode(num_tokens):
-            return True
-        if requests is None or len(requests) != 1:
-            return False
-        before, shortage = self.shortage, self._shortage_of(requests[0])
-        # The first time SGLang may only wait for requests that end with this step.
-        while shortage is before and self._lasts(shortage, in_step=True):
-            time.sleep(_PAUSE)
-            if self._can_decode(num_tokens):
-                return True
-        return False
+        """The scheduler retracts requests until this is so."""
+        return self._can_decode(num_tokens)
 
     def waits_to_decode(self, batch: Any) -> bool:
-        """Whether this step is to be left out: SGLang would abort the last request,
-        which waits for a page from step to step."""
+        """Whether this step is to be left out, because the last request waits for a
+        page: retracted, it would lose to others what it has computed."""
         if batch.batch_size() != 1:
             return False
         if self._can_decode(batch.new_tokens_required_next_decode()):
@@ -206,14 +194,11 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
             self.shortage = Shortage(request, self.clock() + _LAST_WAIT)
         return self.shortage
 
-    def _lasts(self, shortage: Shortage, *, in_step: bool = False) -> bool:
-        """Whether to wait on, as rank 0 says: within a step for other engines alone,
-        not for pandod."""
-        calls = self.cache.calls
+    def _lasts(self, shortage: Shortage) -> bool:
+        """Whether to wait on, as rank 0 says."""
         is_time_left = self.clock() < shortage.until
         is_wanted = shortage.request.to_finish is None
-        is_away = in_step and calls.is_away
-        return bool(calls.agree(is_time_left and is_wanted and not is_away))
+        return bool(self.cache.calls.agree(is_time_left and is_wanted))
 
 
 class PandoPrefillBudget(PrefillBudget):  # type: ignore[misc]

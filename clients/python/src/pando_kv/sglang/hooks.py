@@ -14,6 +14,7 @@ from pando_kv.sglang import BACKEND, SEAM
 _CALC_PRIORITY = "sglang.srt.managers.schedule_policy.SchedulePolicy.calc_priority"
 _NEW_PREFILL = "sglang.srt.managers.scheduler.Scheduler.get_new_batch_prefill"
 _DECODE = "sglang.srt.managers.scheduler.Scheduler.update_running_batch"
+_RETRACT = "sglang.srt.managers.schedule_batch.ScheduleBatch.retract_decode"
 _RESULT = "sglang.srt.managers.scheduler.Scheduler.process_batch_result"
 _KV_BYTES = (
     "sglang.srt.mem_cache.kv_cache_configurator."
@@ -38,6 +39,7 @@ def register_hooks() -> None:
     HookRegistry.register(_CALC_PRIORITY, _rank_in_one_call, HookType.AROUND)
     HookRegistry.register(_NEW_PREFILL, _hold_back, HookType.AROUND)
     HookRegistry.register(_DECODE, _wait_for_a_page, HookType.AROUND)
+    HookRegistry.register(_RETRACT, _retract_the_last, HookType.AROUND)
     HookRegistry.register(_RESULT, _publish_together, HookType.AROUND)
     HookRegistry.register(_OFFER, _say_what_is_before, HookType.AROUND)
     for update in WEIGHT_UPDATES:
@@ -117,6 +119,21 @@ def _wait_for_a_page(original: Callable[..., Any], scheduler: Any, batch: Any) -
     if isinstance(allocator, PandoAllocator) and allocator.waits_to_decode(batch):
         return None
     return original(scheduler, batch)
+
+
+def _retract_the_last(original: Callable[..., Any], batch: Any) -> Any:
+    """SGLang aborts the last request: no other that runs has pages to give back. Here
+    other engines have, so that it waits in the queue for them."""
+    from pando_kv.sglang.allocator import PandoAllocator
+
+    wanted = [request for request in batch.reqs if request.to_finish is None]
+    retracted, new_token_ratio, aborted = original(batch)
+    is_on_pool = isinstance(batch.token_to_kv_pool_allocator, PandoAllocator)
+    if is_on_pool and batch.is_empty() and aborted and aborted[-1] in wanted:
+        last = aborted.pop()
+        last.to_finish = None
+        retracted.append(last)
+    return retracted, new_token_ratio, aborted
 
 
 def _publish_together(
