@@ -190,6 +190,12 @@ absl::Status Server::StartHttp() {
       HttpServer::Start(std::move(config));
   if (!http.ok()) return WithOption(http.status(), "--http");
   http_ = *std::move(http);
+  if (options_.console) {
+    // The option may leave the port open.
+    const std::string host = options_.http.substr(0, options_.http.rfind(':'));
+    admin_service_->set_console_url(
+        absl::StrCat("http://", host, ":", http_->port(), "/console/"));
+  }
   return absl::OkStatus();
 }
 

@@ -23,24 +23,22 @@ void Matching::Prepare() {
 
 bool Matching::Step(CacheParts& parts) {
   if (stage_ == Stage::kBegin) return Begin(parts);
-  Session* const session = parts.sessions.Find(request_.session);
-  if (session == nullptr) {  // its end has taken the lock and the pages
-    if (stage_ == Stage::kReserve) {
-      status_ = parts.sessions.Get(request_.session).status();
-    }
+  const absl::StatusOr<Session*> session = parts.sessions.Get(request_.session);
+  if (!session.ok()) {  // its end has taken the lock and the pages
+    if (stage_ == Stage::kReserve) status_ = session.status();
     return true;
   }
   switch (stage_) {
     case Stage::kReserve:
-      return Reserve(parts, *session);
+      return Reserve(parts, **session);
     case Stage::kHold:
       HoldPrompt(parts, request_, result_, std::move(prompt_));
       return true;
     case Stage::kUnlock:
-      return Unlock(parts, *session);
+      return Unlock(parts, **session);
     default:
-      if (!FreeLast(parts, *session, result_.reserved)) return false;
-      EndSteps(*session, request_.request_id);
+      if (!FreeLast(parts, **session, result_.reserved)) return false;
+      EndSteps(**session, request_.request_id);
       return true;
   }
 }

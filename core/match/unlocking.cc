@@ -27,12 +27,9 @@ void Unlocking::Prepare() {
 
 bool Unlocking::Step(CacheParts& parts) {
   if (!status_.ok()) return true;
-  if (has_begun_) {
-    const Session* const session = parts.sessions.Find(session_);
-    // Its end releases them.
-    return session == nullptr || ReleaseSome(parts, *session);
-  }
   const absl::StatusOr<Session*> session = parts.sessions.Get(session_);
+  // The end of a session releases what is left.
+  if (has_begun_) return !session.ok() || ReleaseSome(parts, **session);
   status_ = session.status();
   return !session.ok() || !Begin(parts, **session) ||
          ReleaseSome(parts, **session);

@@ -29,7 +29,8 @@ SessionInfo InfoOf(const Session& session, absl::Time now) {
       .is_attached = session.writers.has_mapped(),
       .is_internal = session.is_internal,
       .locked_blocks = session.blocks->locked,
-      .reserved_blocks = session.blocks->reserved};
+      .reserved_blocks = session.blocks->reserved,
+      .steps = session.steps};
 }
 
 QuarantineInfo InfoOf(const Quarantine::Batch& batch, absl::Time now) {

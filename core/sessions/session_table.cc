@@ -40,7 +40,10 @@ const Session* SessionTable::SessionAfter(SessionNumber number) const {
 
 absl::StatusOr<Session*> SessionTable::Get(SessionId id) const {
   Session* session = Find(id);
-  if (session != nullptr) return session;
+  if (session != nullptr) {
+    ++session->steps;
+    return session;
+  }
   return MakeError(Reason::kSessionLost, Subject::kSession,
                    "there is no such session any more; open a new one and drop "
                    "every page id and lock of the old one");

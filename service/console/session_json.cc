@@ -41,6 +41,7 @@ json SessionJson(const SessionInfo& session) {
           {"reserved_pages", session.reserved_pages},
           {"locked_blocks", session.locked_blocks},
           {"reserved_blocks", session.reserved_blocks},
+          {"steps", session.steps},
           {"age_s", absl::ToDoubleSeconds(session.age)}};
 }
 
@@ -58,7 +59,8 @@ bool IsCalled(const SessionInfo& session, const std::string& lower_text) {
                            lower_text);
 }
 
-// Those who hold most first.
+// Those who hold most first; of those who hold as much, those whose calls have
+// taken most steps.
 std::vector<const SessionInfo*> Called(const std::string& text,
                                        const SessionList& sessions) {
   const std::string lower_text = absl::AsciiStrToLower(text);
@@ -67,7 +69,9 @@ std::vector<const SessionInfo*> Called(const std::string& text,
     if (IsCalled(session, lower_text)) called.push_back(&session);
   }
   std::ranges::stable_sort(called, std::ranges::greater(),
-                           [](const auto* each) { return Held(*each); });
+                           [](const SessionInfo* each) {
+                             return std::pair(Held(*each), each->steps);
+                           });
   return called;
 }
 

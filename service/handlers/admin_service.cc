@@ -129,6 +129,7 @@ absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
   if (!call.spans_namespaces()) response.clear_quota_classes();
   response.set_epoch(config_.epoch);
   response.set_version(PANDO_VERSION);
+  response.set_console_url(console_url_);
   return absl::OkStatus();
 }
 

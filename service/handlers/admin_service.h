@@ -69,6 +69,9 @@ class AdminService {
   // The same for the tiers.
   void set_tiers(const Tiers* tiers) { tiers_ = tiers; }
 
+  // Empty: there is none. To be set before the first call.
+  void set_console_url(std::string url) { console_url_ = std::move(url); }
+
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
   // Serves all its methods over gRPC. REQUIRES: AddMethodsTo(data_path) was
@@ -141,6 +144,7 @@ class AdminService {
   const BlockTier* block_tier_ = nullptr;  // null: there is none
   const Tiers* tiers_ = nullptr;           // null: there are none
   PrefixLoader* loader_ = nullptr;         // null: what is evicted is lost
+  std::string console_url_;
   const Config config_;
   AsyncService<v1::Admin> grpc_;
   TreeDumps tree_dumps_;

@@ -27,6 +27,7 @@ void FillSession(const SessionInfo& session, v1::SessionInfo* out) {
   out->set_is_internal(session.is_internal);
   out->set_locked_blocks(session.locked_blocks);
   out->set_reserved_blocks(session.reserved_blocks);
+  out->set_steps(session.steps);
 }
 
 void FillLock(const LockInfo& lock, v1::LockInfo* out) {

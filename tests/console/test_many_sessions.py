@@ -16,19 +16,22 @@ FIRST = "document.querySelector('#sessions tr button').innerText"
 
 @pytest.fixture
 def crowd(pandod):
-    """Many that hold nothing; the last one has two locks, the one before it one."""
+    """Many that hold nothing, of which rank 100 calls most; the last one has two locks,
+    the one before it one."""
     with ExitStack() as stack:
         clients = [
             stack.enter_context(Client(pandod.address, name=f"rank {rank}"))
             for rank in range(SESSIONS)
         ]
         admit_and_publish(clients[0], prompt(2))
+        for _ in range(8):
+            clients[100].free_pages(clients[100].allocate_pages(1))
         for client in (clients[-1], clients[-1], clients[-2]):
             stack.enter_context(client.lock(prompt(2)))
         yield clients
 
 
-def test_who_holds_most_comes_first_and_others_are_found(page, pandod, crowd):
+def test_who_holds_or_calls_most_comes_first_and_others_are_found(page, pandod, crowd):
     page.open(pandod.http)
     page.until(f"{ROWS} === {LISTED}")
     names = page.run(
@@ -38,7 +41,7 @@ def test_who_holds_most_comes_first_and_others_are_found(page, pandod, crowd):
     assert names == [
         f"{SESSIONS} rank {SESSIONS - 1}",
         f"{SESSIONS - 1} rank {SESSIONS - 2}",
-        "1 rank 0",
+        "101 rank 100",
     ]
     assert page.text("#sessions-note") == "5 more sessions."
 

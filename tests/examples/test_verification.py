@@ -33,6 +33,7 @@ AT_REST = Stats(
     waiting_matches=0,
     quota_classes=[],
     version="0.0.0",
+    console_url="",
     held_pages=0,
     reuse=None,
     blocks=None,

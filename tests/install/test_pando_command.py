@@ -164,11 +164,15 @@ def test_up_says_how_a_pandod_was_killed_that_does_not_start(pando, site, tmp_pa
     assert re.search(r"has not started: process \d+ .* signal 11 ", said.stderr)
 
 
-def test_up_starts_no_second_pandod(started, pando, tmp_path):
-    started()
+def test_up_starts_no_second_pandod_and_names_the_console_of_the_first(
+    started, pando, tmp_path
+):
+    http = free_address()
+    started(http=http)
     again = pando("up", f"--socket={tmp_path}/p.sock", "--http=", *POOL)
     assert again.returncode == 0
     assert "serves already" in again.stdout
+    assert f"console: http://{http}/console/\n" in again.stdout
 
 
 def test_up_says_why_pandod_does_not_start(pando, tmp_path):

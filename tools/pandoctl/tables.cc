@@ -37,13 +37,13 @@ std::string NamespaceTable(const Many<v1::NamespaceInfo>& namespaces) {
 std::string SessionTable(const Many<v1::SessionInfo>& sessions) {
   if (sessions.empty()) return "no sessions\n";
   Table table({"SESSION", "CLIENT", "AGE", "LOCKS", "RESERVED", "BLOCKS",
-               "CONNECTED", "ATTACHED"});
+               "STEPS", "CONNECTED", "ATTACHED"});
   for (const v1::SessionInfo& session : sessions) {
     table.Add(
         {absl::StrCat(session.session_number()),
          NameText(session.client_name()), AgeText(session.age_ms()),
          absl::StrCat(session.locks()), absl::StrCat(session.reserved_pages()),
-         BlocksText(session),
+         BlocksText(session), absl::StrCat(session.steps()),
          session.is_internal() ? "internal" : YesNo(session.is_connected()),
          YesNo(session.is_attached())});
   }

@@ -163,6 +163,8 @@ struct Stats {
   std::vector<QuotaClass> quota_classes = {};
   // The version of pandod.
   std::string version;
+  // As "http://127.0.0.1:9464/console/"; empty: there is none.
+  std::string console_url = {};
   // Set while reuse is learnt.
   std::optional<ReuseStats> reuse = {};
   // Unset where there is no block memory.

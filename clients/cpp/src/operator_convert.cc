@@ -91,7 +91,8 @@ SessionInfo FromProto(const v1::SessionInfo& session) {
           .is_attached = session.is_attached(),
           .locked_blocks = session.locked_blocks(),
           .reserved_blocks = session.reserved_blocks(),
-          .is_internal = session.is_internal()};
+          .is_internal = session.is_internal(),
+          .steps = session.steps()};
 }
 
 LockInfo FromProto(const v1::LockInfo& lock) {

@@ -1,5 +1,5 @@
-// Who is attached, and what each holds: who holds most comes first. A session that
-// has ended stays in the list for a moment, so that its end is seen.
+// Who is attached, what each holds, and how many steps its calls have taken: who
+// holds most comes first, then who calls most. A session that has ended stays in the list for a moment, so that its end is seen.
 
 import { get } from "./api.js";
 import { byId, element, show } from "./element.js";
@@ -80,6 +80,7 @@ function rowOf(session) {
   number("Reserved pages", count(session.reserved_pages)),
   number("Locked blocks", count(session.locked_blocks), "blocks-only"),
   number("Reserved blocks", count(session.reserved_blocks), "blocks-only"),
+  number("Steps", count(session.steps)),
   number("Age", age(session.age_s)));
   row.dataset.session = row.dataset.key = session.number;
   row.classList.toggle("chosen", view.session === session.number);

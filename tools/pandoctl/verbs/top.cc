@@ -119,7 +119,8 @@ uint64_t Held(const v1::SessionInfo& session) {
          session.locked_blocks() + session.reserved_blocks();
 }
 
-// The sessions of workers, those that hold most first.
+// The sessions of workers: those that hold most first, and of those that hold
+// as much, those whose calls have taken most steps.
 absl::StatusOr<v1::ListSessionsResponse> FindWorkers(Server& server) {
   ASSIGN_OR_RETURN(auto found,
                    server.List<v1::ListSessionsRequest>(kAskedSessions));
@@ -128,7 +129,10 @@ absl::StatusOr<v1::ListSessionsResponse> FindWorkers(Server& server) {
       sessions, std::logical_not(), &v1::SessionInfo::is_internal);
   found.set_total(found.total() - static_cast<uint32_t>(of_pandod.size()));
   sessions.erase(of_pandod.begin(), of_pandod.end());
-  std::ranges::stable_sort(sessions, std::ranges::greater(), Held);
+  std::ranges::stable_sort(sessions, std::ranges::greater(),
+                           [](const v1::SessionInfo& session) {
+                             return std::pair(Held(session), session.steps());
+                           });
   return found;
 }
 

@@ -68,6 +68,8 @@ class SessionInfo:
     reserved_blocks: int
     is_internal: bool
     """It is pandod's own, which copies pages to and from tiers."""
+    steps: int
+    """Steps that its calls have taken: most calls are one, a large one is many."""
 
 
 @dataclass(frozen=True)

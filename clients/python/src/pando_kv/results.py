@@ -354,6 +354,8 @@ class Stats:
     the caller's credential is limited to namespaces."""
     version: str
     """The version of pandod."""
+    console_url: str
+    """Empty where there is no console."""
     held_pages: int
     """Quarantined pages whose memory is known to be held: no time frees them."""
     reuse: ReuseStats | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -24,20 +25,18 @@ def up(arguments: list[str]) -> int:
     if options.returncode != 0:
         return options.returncode  # pandod has said why
     address = f"unix:{_value_of('socket', options.stdout)}"
-    if _serves(address):
+    if _ask(address, "health") is not None:
         print(f"pandod serves already at {address}; these options are not used")
+        print(f"console: {_console_of(address)}")
         return 0
     process, log, died = _start(arguments)
     if process.returncode is not None:
         last = log.read_text(errors="replace").strip().splitlines()[-1:]
         print(f"pandod has not started: {died or ''.join(last)}", file=sys.stderr)
         return 1 if died else process.returncode
-    http = _value_of("http", options.stdout)
-    has_console = http and _value_of("console", options.stdout) != "no"
-    console = f"http://{http}/console/" if has_console else "off"
     print(f"pandod serves at {address}")
     print(f"keeper:  process {process.pid} starts it again when it is killed")
-    print(f"console: {console}")
+    print(f"console: {_console_of(address)}")
     print(f"log:     {log}")
     print(f"stop:    pandoctl --address {address} drain --exit")
     return 0
@@ -49,11 +48,19 @@ def _value_of(option: str, config: str) -> str:
     return found[1].strip("\"'") if found else ""
 
 
-def _serves(address: str) -> bool:
+def _console_of(address: str) -> str:
+    status = _ask(address, "status", "-o", "json")
+    if status is None:
+        return "known to operators alone"
+    return json.loads(status)["stats"]["console_url"] or "off"
+
+
+def _ask(address: str, *command: str) -> bytes | None:
+    """What pandoctl answers; None where it fails."""
     asked = subprocess.run(
-        [path_of("pandoctl"), "--address", address, "health"], capture_output=True
+        [path_of("pandoctl"), "--address", address, *command], capture_output=True
     )
-    return asked.returncode == 0
+    return asked.stdout if asked.returncode == 0 else None
 
 
 def _start(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path, str]:

@@ -243,8 +243,9 @@ class GetStatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ["blocks", "counters", "epoch", "eviction_policy", "held_pages", "locks", "movers", "namespaces", "nodes", "pages", "quota_classes", "reuse", "sessions", "tiers", "version", "waiting_matches"]
+    __slots__ = ["blocks", "console_url", "counters", "epoch", "eviction_policy", "held_pages", "locks", "movers", "namespaces", "nodes", "pages", "quota_classes", "reuse", "sessions", "tiers", "version", "waiting_matches"]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    CONSOLE_URL_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     EVICTION_POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -261,6 +262,7 @@ class GetStatsResponse(_message.Message):
     VERSION_FIELD_NUMBER: _ClassVar[int]
     WAITING_MATCHES_FIELD_NUMBER: _ClassVar[int]
     blocks: BlockFigures
+    console_url: str
     counters: CacheCounters
     epoch: int
     eviction_policy: str
@@ -276,7 +278,7 @@ class GetStatsResponse(_message.Message):
     tiers: _containers.RepeatedCompositeFieldContainer[TierFigures]
     version: str
     waiting_matches: int
-    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ..., blocks: _Optional[_Union[BlockFigures, _Mapping]] = ..., tiers: _Optional[_Iterable[_Union[TierFigures, _Mapping]]] = ..., movers: _Optional[_Iterable[_Union[MoverFigures, _Mapping]]] = ...) -> None: ...
+    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ..., blocks: _Optional[_Union[BlockFigures, _Mapping]] = ..., tiers: _Optional[_Iterable[_Union[TierFigures, _Mapping]]] = ..., movers: _Optional[_Iterable[_Union[MoverFigures, _Mapping]]] = ..., console_url: _Optional[str] = ...) -> None: ...
 
 class KindInfo(_message.Message):
     __slots__ = ["block_bytes", "evictable_blocks", "evicted_blocks", "extra_key", "free_blocks", "generation", "has_cache_salt", "hits", "identity", "is_newest", "key_bytes", "kind_number", "label", "memory_bytes", "misses", "no_room", "overdue", "pending", "protected_blocks", "published_blocks", "reserved_blocks", "sessions", "shards"]
@@ -521,7 +523,7 @@ class ReuseStats(_message.Message):
     def __init__(self, requested_pages: _Optional[int] = ..., hit_pages: _Optional[int] = ..., lru_hit_pages: _Optional[int] = ...) -> None: ...
 
 class SessionInfo(_message.Message):
-    __slots__ = ["age_ms", "client_name", "is_attached", "is_connected", "is_internal", "locked_blocks", "locks", "reserved_blocks", "reserved_pages", "session_number"]
+    __slots__ = ["age_ms", "client_name", "is_attached", "is_connected", "is_internal", "locked_blocks", "locks", "reserved_blocks", "reserved_pages", "session_number", "steps"]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     CLIENT_NAME_FIELD_NUMBER: _ClassVar[int]
     IS_ATTACHED_FIELD_NUMBER: _ClassVar[int]
@@ -532,6 +534,7 @@ class SessionInfo(_message.Message):
     RESERVED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     RESERVED_PAGES_FIELD_NUMBER: _ClassVar[int]
     SESSION_NUMBER_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
     age_ms: int
     client_name: str
     is_attached: bool
@@ -542,7 +545,8 @@ class SessionInfo(_message.Message):
     reserved_blocks: int
     reserved_pages: int
     session_number: int
-    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locks: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_connected: bool = ..., is_attached: bool = ..., locked_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ..., is_internal: bool = ...) -> None: ...
+    steps: int
+    def __init__(self, session_number: _Optional[int] = ..., client_name: _Optional[str] = ..., locks: _Optional[int] = ..., reserved_pages: _Optional[int] = ..., age_ms: _Optional[int] = ..., is_connected: bool = ..., is_attached: bool = ..., locked_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ..., is_internal: bool = ..., steps: _Optional[int] = ...) -> None: ...
 
 class SetEvictionPolicyRequest(_message.Message):
     __slots__ = ["policy"]
