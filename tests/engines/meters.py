@@ -21,6 +21,8 @@ class WireMeter:
         """By the method's name; those that are not made, or had begun and are not
         waited for, because pandod is away, do not count."""
         self.seconds = 0.0
+        self.batches = 0
+        """How often calls were begun together."""
         self._bytes = 0
         # Their bytes are counted when they are asked for: not while a call is timed.
         self._messages: list[tuple[Any, Any]] = []
@@ -59,6 +61,7 @@ class WireMeter:
 
     def _timed(self, begin_calls: Callable[..., None]) -> Callable[..., None]:
         def begin_together(*given: Any) -> None:
+            self.batches += 1
             begin = time.perf_counter()
             begin_calls(*given)
             self.seconds += time.perf_counter() - begin
@@ -72,6 +75,7 @@ class WireMeter:
         self._messages.clear()
         return {
             "calls": self.calls.total(),
+            "batches": self.batches,
             "bytes": self._bytes,
             "calling": self.seconds,
         }

@@ -105,6 +105,16 @@ def test_a_prompt_that_was_evicted_is_loaded_from_disk(
     eventually(lambda: operator.stats().locks == 0)
 
 
+def test_loads_of_a_queue_do_not_evict_each_other(engine, operator, put_on_disk_alone):
+    """Together the prompts are twice as large as the pool."""
+    prompts = [prompt(1000, seed=9050 + i) for i in range(8)]
+    for tokens in prompts:
+        put_on_disk_alone(tokens)
+    loaded = engine.ask(prompts=prompts, new=NEW)
+    assert sum(loaded["cached"]) >= 0.8 * 8 * whole_pages(1000)
+    eventually(lambda: operator.stats().locks == 0)
+
+
 def test_who_waits_for_the_disk_keeps_its_place_and_holds_up_nobody(
     engine, disk, put_on_disk_alone, reference
 ):

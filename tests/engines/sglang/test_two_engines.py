@@ -37,6 +37,17 @@ def test_a_warm_request_is_two_calls(engines):
     }
 
 
+def test_requests_that_end_in_one_step_are_published_together(engines):
+    """And wait for the device once."""
+    engine = engines[0]
+    prompts = [prompt(50, seed=430 + i) for i in range(4)]
+    ids = engine.ask(start=prompts, new=8)["ids"]
+    before, after = engine.ask(step=7), engine.ask(step=1)
+    assert [len(engine.ask(output=rid)["output"]) for rid in ids] == [8] * 4
+    assert after["calls"]["Insert"] == before["calls"].get("Insert", 0) + 4
+    assert after["spent"]["batches"] == before["spent"]["batches"] + 1
+
+
 def cached_of_eight(engine, seed):
     """Requests over one prompt, when the first has just been computed."""
     tokens = prompt(200, seed=seed)

@@ -5,7 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 import torch
+from pando_kv.vllm.copy_plan import Copy, CopyPlan
 from pando_kv.vllm.copy_stream import stream_of
+from pando_kv.vllm.copy_worker import CopyWorker, StatedPages
 
 DEVICE = torch.device("cuda", 0)
 
@@ -67,6 +69,23 @@ def test_a_load_comes_after_the_steps_before_the_one_that_has_begun(streams):
     assert after["save 1"] == {"step 1"}
     assert after["load 2"] == {"step 1", "save 1"}
     assert after["save 2"] == {"step 1", "save 1", "step 2", "load 2"}
+
+
+def test_a_worker_says_where_a_step_begins(streams, monkeypatch):
+    """Else loads would come after no step, and write to what steps still read."""
+    steps, queue, after = streams
+    worker = CopyWorker(None, 0, StatedPages("", "", ""), 8, is_async=True)
+    worker._stream = stream_of(DEVICE, is_own=True)
+    monkeypatch.setattr(worker, "_open_again", lambda: None)
+    monkeypatch.setattr(worker, "_is_ready", lambda plan: True)
+    monkeypatch.setattr(worker, "_copies", lambda *_: lambda: queue("load"))
+    steps.run("step 1")
+    plan = CopyPlan(epoch=1, session_id=1)
+    plan.loads = {1: Copy("a", [3], [3])}
+    worker.begin(plan)
+    steps.run("step 2")
+    worker.load(plan)
+    assert after["load"] == {"step 1"}
 
 
 def test_without_a_stream_of_their_own_copies_are_queued_among_the_steps(streams):

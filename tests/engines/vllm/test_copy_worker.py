@@ -149,6 +149,52 @@ def test_copies_are_four_launches_a_step_whatever_the_requests(client):
     assert worker.report().failed == set()
 
 
+class Makes(TorchDispatchMode):
+    """Notes the memory of all that operations give back."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes: dict[int, int] = {}  # by address
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **kwargs or {})
+        if isinstance(result, torch.Tensor):
+            memory = result.untyped_storage()
+            self.sizes[memory.data_ptr()] = memory.nbytes()
+        return result
+
+
+def test_a_step_makes_no_memory_but_for_the_numbers_of_blocks(client):
+    """A device that is full has no room for what is gathered."""
+    blocks = 16
+    memory = torch.zeros(LAYERS * blocks * BLOCK_BYTES, dtype=torch.int8)
+    worker = CopyWorker(client, 0, StatedPages(MODEL, "", PAGE_FORMAT), blocks)
+    worker.register(blocks_of_kernels(memory, 1), BLOCK_TOKENS)
+    (page,) = client.allocate_pages(1).tolist()
+    plan = CopyPlan(epoch=client.epoch, session_id=client.session_id)
+    plan.loads, plan.saves = {1: Copy("a", [page], [1])}, {2: Copy("b", [page], [2])}
+    worker.save(plan)
+    with Makes() as makes:
+        worker.load(plan)
+        worker.save(plan)
+    layers = worker._layers
+    for known in (layers._scratch, *layers._blocks, *layers._pages):
+        makes.sizes.pop(known.untyped_storage().data_ptr(), None)
+    assert sum(makes.sizes.values()) <= 1024
+
+
+def test_a_rank_maps_its_own_shard(tmp_path):
+    """Each of them is a context on its GPU, which another rank may not even see."""
+    blocks = 8
+    memory = torch.zeros(LAYERS * blocks * BLOCK_BYTES, dtype=torch.int8)
+    server = serve_pool(tmp_path, PAGES, pool_shards=2)
+    with Client(server.address) as client:
+        worker = CopyWorker(client, 1, StatedPages(MODEL, "", PAGE_FORMAT), blocks)
+        worker.register(blocks_of_kernels(memory, 1), BLOCK_TOKENS)
+        assert worker._pool.mapped == (1,)
+    server.close()
+
+
 @pytest.mark.parametrize("gap", [0, 4])
 def test_what_is_larger_than_the_scratch_memory_is_copied_in_parts(monkeypatch, gap):
     """Rows of 20 bytes, or of 24; layers that are not evenly apart, too."""

@@ -4,6 +4,7 @@ it finds."""
 import numpy as np
 import pytest
 from engines.engine_process import closing_all
+from engines.models import make_model
 from engines.sglang.linker.engines import finds, nothing_is_held
 from engines.sglang.start import prompt
 from eventually import eventually
@@ -54,6 +55,22 @@ def test_what_another_engine_computed_is_cached_as_in_ones_own(three, blocks):
             expected[0]["cached"],
             expected[1]["cached"],
         )
+
+
+def test_a_twin_of_another_rope_finds_nothing(
+    kind, pandod, three, engines_of, blocks, tmp_path
+):
+    """Its weights are the same."""
+    if kind != "plain":
+        pytest.skip("one kind of model has a twin here")
+    tokens = prompt(300, seed=80)
+    three[0].ask(prompts=[tokens])
+    twin = make_model(tmp_path / "twin", rope_theta=1e6)
+    engine = engines_of(tmp_path).start("twin", kind, pandod, model_path=str(twin))
+    with closing_all([engine]):
+        assert engine.ask(prompts=[tokens])["cached"] == [0]
+        engine.close()
+    assert three[1].ask(prompts=[tokens])["cached"] == [288]
 
 
 def test_conversations_that_cross_engines(three, blocks):

@@ -58,7 +58,7 @@ def start(model, pandod, operator, monkeypatch):
     be_patient(monkeypatch.setattr)
     with contextlib.ExitStack() as stack:
 
-        def make(kind=EngineAlone, **arguments):
+        def make(kind=EngineAlone, model=model, **arguments):
             alone = kind(model, pandod.address, **arguments)
             stack.callback(alone.close)
             return alone

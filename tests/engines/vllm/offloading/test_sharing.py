@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from engines.models import make_model
 from engines.vllm.offloading.calls import counted
 from engines.vllm.offloading.conftest import NO_POOL, nothing_is_held
 from engines.vllm.offloading.engine_alone import EngineAlone
@@ -83,6 +84,15 @@ def test_a_salt_is_a_world_of_its_own(start):
     assert second.ask("other", tokens, cache_salt="two") == 0
     assert second.ask("plain", tokens) == 0
     assert second.ask("same", tokens, cache_salt="one") == 480
+
+
+def test_a_twin_of_another_rope_finds_nothing(start, tmp_path):
+    """Its weights are the same."""
+    first, tokens = start(), prompt(500, seed=17)
+    first.ask("computed", tokens)
+    twin = start(model=make_model(tmp_path / "twin", rope_theta=1e6))
+    assert twin.ask("other", tokens) == 0
+    assert start().ask("same", tokens) == 480
 
 
 def test_other_layouts_do_not_share(start):

@@ -12,6 +12,7 @@ from engines.vllm.scheduler_alone import SchedulerAlone
 from engines.vllm.schedulers.conftest import PAGES
 from engines.vllm.start import prompt
 from eventually import eventually
+from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv.vllm.copy_plan import CopyPlan, CopyReport
 from vllm.v1.outputs import KVConnectorOutput
 
@@ -101,6 +102,7 @@ def test_no_step_waits_for_a_pandod_that_is_known_to_be_away(
 ):
     with started(model, pandod, zero_copy, random.Random(1)) as alone:
         presence = alone.client._connection.presence
+        assert presence.away_after == SCHEDULER_PATIENCE < 1
         for n in range(4):
             alone.add(str(n), prompt(150, seed=n), new=40)
         for _ in range(6):
