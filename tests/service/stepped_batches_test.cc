@@ -6,6 +6,7 @@
 namespace pando {
 namespace {
 
+// A batch of which one call takes steps carries out the next one after it.
 TEST_F(SteppedCallsTest, ABatchGoesOnWhenItsLongCallIsOver) {
   v1::BatchRequest batch;
   for (const uint32_t pages : {kPages - 10, 10u}) {

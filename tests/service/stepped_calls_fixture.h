@@ -19,6 +19,7 @@
 #include "core/operators/session_ends.h"
 #include "core/prefix_cache.h"
 #include "gtest/gtest.h"
+#include "os/fair_mutex.h"
 #include "pando/v1/admin.grpc.pb.h"
 #include "pando/v1/data_path.grpc.pb.h"
 #include "pando/v1/pool.grpc.pb.h"

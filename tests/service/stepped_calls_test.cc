@@ -111,9 +111,30 @@ TEST_F(SteppedCallsTest, AnAllocationWhoseCallerIsGoneGivesBackItsPages) {
   EXPECT_GT(cache_.Stats().pages.free, 0u);
 }
 
-// A batch of which one call takes steps carries out the next one after it.
 TEST_F(SteppedCallsTest, OthersAreServedWhileInvariantsAreChecked) {
   EXPECT_TRUE(SeveralAreServedWhile([&] { return StartCheck(); }));
+}
+
+// As the thread of a lane has it, which the polling thread does not serve.
+TEST_F(SteppedCallsTest, AnotherThreadHasTheTurnBetweenTwoSteps) {
+  constexpr int kSeveral = 5;
+  FairMutex& turn = policy_.turn().mutex();
+  int steps = 0;
+  turn.Lock();
+  const auto check = StartCheck();
+  while (steps < kSeveral && !check->is_over()) {
+    if (turn.threads() < 2) {
+      // The call is on its way to the polling thread, or back.
+      FairMutexPause pause(&turn);
+      continue;
+    }
+    turn.Unlock();
+    turn.Lock();
+    ++steps;
+  }
+  turn.Unlock();
+  EXPECT_TRUE(check->Wait().ok());
+  EXPECT_EQ(steps, kSeveral);
 }
 
 TEST_F(SteppedCallsTest, OthersAreServedWhileThePolicyIsChanged) {

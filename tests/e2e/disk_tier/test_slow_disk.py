@@ -3,6 +3,7 @@
 import socket
 
 from eventually import eventually
+from metrics_page import MetricsPage
 from pandod_process import PAGE_TOKENS, POOL_PAGES
 from protocol_worker import protocol_worker
 from tiered import PAGES, PROMPT, WAIT_MS, stalled_tier, wait_for
@@ -29,6 +30,26 @@ def test_a_disk_that_does_not_answer_blocks_no_call(stallable):
         disk.go_on()
         assert waiting.get().matched_tokens == PROMPT.size
     eventually(lambda: tiered.figure("pages") == PAGES + 1)
+
+
+def test_what_waits_for_a_disk_counts_in_the_account_of_its_session(stallable):
+    tiered, disk = stallable
+    tiered.store(PROMPT, seed=1)
+    disk.stall()
+
+    def kept():
+        return MetricsPage(tiered.http).sum("pando_kept_bytes")
+
+    with protocol_worker(tiered.pandod.address) as worker:
+        before = kept()
+        waiting = wait_for(worker, PROMPT)
+        # The request, and its lookup or load.
+        eventually(lambda: kept() >= before + 2 * 4 * PROMPT.size)
+        assert not waiting.is_here()
+        disk.go_on()
+        assert waiting.get().matched_tokens == PROMPT.size
+        eventually(lambda: kept() < before + 2 * 4 * PROMPT.size)
+    eventually(lambda: kept() == 0)
 
 
 def test_after_a_flush_a_disk_that_does_not_answer_blocks_no_call(stallable):
