@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
+from engines.meters import WireMeter
 from engines.minisgl.cpu import stand_in_for_the_gpu, stand_in_for_the_kernels
+
+WIRE = WireMeter()
 
 ARGUMENTS = {
     "page_size": 16,
@@ -121,6 +124,7 @@ class Engine:
             "pid": os.getpid(),
             "pages": manager.num_pages,
             "free": len(manager.free_slots),
+            "calls": dict(WIRE.calls),
             "addresses": [
                 of(layer).data_ptr()
                 for layer in layers

@@ -1,10 +1,14 @@
 """mini-SGLang with a request in flight, and a pandod that drains or is killed."""
 
+import os
+import signal
+
 import pytest
 from engines.engine_process import closing_all
 from engines.lost_pool import stops_without_a_wrong_token
 from engines.minisgl.conftest import serve_open_pool
 from engines.sglang.start import prompt
+from eventually import eventually
 from pando_kv import Client
 
 
@@ -37,6 +41,29 @@ def test_a_pandod_that_is_killed_costs_the_engine_and_no_wrong_token(
     with Client(pandod.address, name="waits"):
         (expected,) = reference.ask(prompts=load, new=new)["outputs"]
         stops_without_a_wrong_token(engine, 0, expected)
+
+
+def test_no_step_asks_a_pandod_that_is_known_to_be_away(engine, pandod, reference):
+    load, new = [prompt(300, seed=7250)], 60
+    engine.ask(start=load, new=new)
+    engine.ask(step=8)
+    os.kill(pandod.pid, signal.SIGSTOP)
+    try:
+        # It needs pages meanwhile.
+        found = engine.ask(step=10)
+        assert engine.ask(step=30)["calls"] == found["calls"]
+    finally:
+        os.kill(pandod.pid, signal.SIGCONT)
+    (expected,) = reference.ask(prompts=load, new=new)["outputs"]
+
+    def is_done():
+        engine.ask(step=4)
+        return engine.ask(output=0)["output"] == expected
+
+    eventually(is_done)
+    with Client(pandod.address, name="operator") as operator:
+        eventually(lambda: operator.stats().locks == 0)
+        assert operator.check_invariants() == []
 
 
 def test_what_runs_while_pandod_drains_comes_to_its_end(engine, pandod, reference):
