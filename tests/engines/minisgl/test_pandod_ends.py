@@ -44,23 +44,26 @@ def test_a_pandod_that_is_killed_costs_the_engine_and_no_wrong_token(
 
 
 def test_no_step_asks_a_pandod_that_is_known_to_be_away(engine, pandod, reference):
-    load, new = [prompt(300, seed=7250)], 60
+    # Two of them wait until the others end, and then for their pages.
+    load, new = [prompt(64, seed=7250 + i) for i in range(18)], 20
     engine.ask(start=load, new=new)
-    engine.ask(step=8)
+    before = engine.ask(step=8)
     os.kill(pandod.pid, signal.SIGSTOP)
     try:
-        # It needs pages meanwhile.
-        found = engine.ask(step=10)
-        assert engine.ask(step=30)["calls"] == found["calls"]
+        found = engine.ask(step=30)
+        assert found["calls"] != before["calls"]
+        assert engine.ask(step=100)["calls"] == found["calls"]
     finally:
         os.kill(pandod.pid, signal.SIGCONT)
-    (expected,) = reference.ask(prompts=load, new=new)["outputs"]
+    expected = reference.ask(prompts=load, new=new)["outputs"]
 
     def is_done():
         engine.ask(step=4)
-        return engine.ask(output=0)["output"] == expected
+        return len(engine.ask(output=len(load) - 1)["output"]) == new
 
     eventually(is_done)
+    said = [engine.ask(output=uid)["output"] for uid in range(len(load))]
+    assert said == expected
     with Client(pandod.address, name="operator") as operator:
         eventually(lambda: operator.stats().locks == 0)
         assert operator.check_invariants() == []
