@@ -13,19 +13,14 @@ from minisgl.distributed import get_tp_info
 from minisgl.engine.graph import GraphRunner
 from minisgl.kvcache.base import BaseKVCachePool
 
-from pando_kv import Client, DType, KvLayout, MappedPool
+from pando_kv import Client, KvLayout, MappedPool
 from pando_kv._model_digest import model_digest
 from pando_kv._open_pool import at_start
+from pando_kv._plain_dtypes import PLAIN_DTYPES
 from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.torch_views import TorchViews
-
-_DTYPES = {
-    torch.float32: DType.FLOAT32,
-    torch.float16: DType.FLOAT16,
-    torch.bfloat16: DType.BFLOAT16,
-}
 
 # For the start; a step waits no longer than SCHEDULER_PATIENCE.
 _TIMEOUT = 30.0
@@ -124,7 +119,7 @@ def _attach(model_config: Any, page_size: int, dtype: torch.dtype) -> MappedPool
     ValueError where the engine does not fit."""
     if get_tp_info().size != 1:
         raise ValueError("mini-SGLang on Pando does not support --tp-size above 1")
-    if dtype not in _DTYPES:
+    if str(dtype) not in PLAIN_DTYPES:
         raise ValueError(f"mini-SGLang on Pando does not support KV of {dtype}")
     model = os.environ.get("PANDO_MODEL")
     if not model:
@@ -141,7 +136,7 @@ def _attach_once(
         layers=model_config.num_layers,
         heads=model_config.num_kv_heads,
         head_size=model_config.head_dim,
-        dtype=_DTYPES[dtype],
+        dtype=PLAIN_DTYPES[str(dtype)],
         page_tokens=page_size,
     )
     try:

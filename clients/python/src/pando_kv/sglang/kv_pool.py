@@ -9,20 +9,15 @@ from sglang.srt.configs.model_config import ModelConfig
 from sglang.srt.mem_cache.memory_pool import MHATokenToKVPool
 from sglang.srt.runtime_context import get_parallel, get_server_args, get_serving
 
-from pando_kv import DType, KvLayout
+from pando_kv import KvLayout
 from pando_kv._model_digest import model_digest
 from pando_kv._open_pool import at_start
+from pando_kv._plain_dtypes import PLAIN_DTYPES
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.layout import PoolDescription
 from pando_kv.sglang.attachment import Attachment, attach, session
 from pando_kv.sglang.pool_size import tokens_of
-
-_DTYPES = {
-    "torch.float32": DType.FLOAT32,
-    "torch.float16": DType.FLOAT16,
-    "torch.bfloat16": DType.BFLOAT16,
-}
 
 
 def model_digest_of(server_args: Any) -> str:
@@ -77,7 +72,7 @@ def _attach_once(dtype: torch.dtype, shape: dict[str, int]) -> Attachment:
         layers=shape["layers"],
         heads=shape["heads"],
         head_size=shape["head_size"],
-        dtype=_DTYPES[str(dtype)],
+        dtype=PLAIN_DTYPES[str(dtype)],
         page_tokens=shape["page_tokens"],
     )
     try:
@@ -99,7 +94,7 @@ def _refuse_pages(
 ) -> None:
     """`head_sizes` are those of keys and of values."""
     _refuse(
-        (str(dtype) not in _DTYPES, f"--kv-cache-dtype {dtype}"),
+        (str(dtype) not in PLAIN_DTYPES, f"--kv-cache-dtype {dtype}"),
         (head_sizes[0] != head_sizes[1], "values of another size than keys"),
         (page_size == 1, "--page-size 1"),
     )

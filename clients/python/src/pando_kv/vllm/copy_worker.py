@@ -17,6 +17,7 @@ import torch
 
 from pando_kv import Client, KvLayout, LayoutMismatchError, MappedPool, SessionLink
 from pando_kv._open_pool import at_start
+from pando_kv._plain_dtypes import PLAIN_DTYPES
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import PandoError
 from pando_kv.vllm.copy_layers import CopyLayers
@@ -24,9 +25,6 @@ from pando_kv.vllm.copy_plan import Copy, CopyPlan, CopyReport
 from pando_kv.vllm.copy_stream import CopyStream, Event, Over, stream_of
 
 _log = logging.getLogger("pando_kv.vllm")
-
-# Whose bytes mean the same in each engine.
-_PLAIN_TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
 @dataclass(frozen=True)
@@ -318,7 +316,7 @@ def format_of(kv: torch.Tensor, device: str = "") -> str:
     ValueError where nothing that is seen says so."""
     import vllm
 
-    if kv.dtype not in _PLAIN_TYPES:
+    if str(kv.dtype) not in PLAIN_DTYPES:
         raise ValueError(
             f"KV of {kv.dtype} has scales of its own; say with pando_page_format which "
             "engines have the same"
