@@ -143,7 +143,7 @@ bool PrefixCache::CancelWait(WaitId wait) {
 absl::StatusOr<LockResult> PrefixCache::Lock(const LockRequest& request) {
   Hold hold(this, Operation::kLock);
   ASSIGN_OR_RETURN(Session* const session,
-                   parts_.sessions.Get(request.session));
+                   parts_.sessions.GetForStep(request.session));
   ASSIGN_OR_RETURN(
       const LockResult* const first,
       FindAnswer<LockResult>(parts_, *session, request.request_id));

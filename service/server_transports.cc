@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/operators/gauges.h"
+#include "os/fair_mutex.h"
 #include "service/metrics/collector.h"
 #include "service/options/option_checks.h"
 #include "service/request_size.h"
@@ -193,6 +194,7 @@ absl::Status Server::StartHttp() {
   if (options_.console) {
     // The option may leave the port open.
     const std::string host = options_.http.substr(0, options_.http.rfind(':'));
+    FairMutexLock turn(&policy_.turn().mutex());
     admin_service_->set_console_url(
         absl::StrCat("http://", host, ":", http_->port(), "/console/"));
   }

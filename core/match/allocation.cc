@@ -27,7 +27,7 @@ Allocation::Allocation(const AllocateRequest& request, uint32_t quota_class,
 
 bool Allocation::Step(CacheParts& parts) {
   if (stage_ == Stage::kBegin && !status_.ok()) return true;
-  const absl::StatusOr<Session*> session = parts.sessions.Get(session_);
+  const absl::StatusOr<Session*> session = parts.sessions.GetForStep(session_);
   if (!session.ok()) {  // its end frees what was reserved
     status_ = session.status();
     return true;

@@ -8,7 +8,7 @@
 namespace pando {
 
 bool Freeing::Step(CacheParts& parts) {
-  const absl::StatusOr<Session*> session = parts.sessions.Get(session_);
+  const absl::StatusOr<Session*> session = parts.sessions.GetForStep(session_);
   if (!session.ok()) {
     status_ = session.status();
     return true;

@@ -47,7 +47,8 @@ void Inserting::Prepare() {
 
 bool Inserting::Step(CacheParts& parts) {
   if (!status_.ok() && stage_ != Stage::kFree) return true;
-  const absl::StatusOr<Session*> session = parts.sessions.Get(request_.session);
+  const absl::StatusOr<Session*> session =
+      parts.sessions.GetForStep(request_.session);
   if (!session.ok()) {  // its end frees what is not published
     status_ = session.status();
     return true;

@@ -23,7 +23,8 @@ void Matching::Prepare() {
 
 bool Matching::Step(CacheParts& parts) {
   if (stage_ == Stage::kBegin) return Begin(parts);
-  const absl::StatusOr<Session*> session = parts.sessions.Get(request_.session);
+  const absl::StatusOr<Session*> session =
+      parts.sessions.GetForStep(request_.session);
   if (!session.ok()) {  // its end has taken the lock and the pages
     if (stage_ == Stage::kReserve) status_ = session.status();
     return true;
@@ -68,7 +69,7 @@ bool Matching::Begin(CacheParts& parts) {
 
 absl::Status Matching::Admit(CacheParts& parts, Session*& session) {
   if (!request_.lock) return absl::OkStatus();
-  ASSIGN_OR_RETURN(session, parts.sessions.Get(request_.session));
+  ASSIGN_OR_RETURN(session, parts.sessions.GetForStep(request_.session));
   if (IsUnderWay(*session, request_.request_id)) return absl::OkStatus();
   ASSIGN_OR_RETURN(
       const MatchResult* const first,

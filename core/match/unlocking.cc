@@ -27,7 +27,7 @@ void Unlocking::Prepare() {
 
 bool Unlocking::Step(CacheParts& parts) {
   if (!status_.ok()) return true;
-  const absl::StatusOr<Session*> session = parts.sessions.Get(session_);
+  const absl::StatusOr<Session*> session = parts.sessions.GetForStep(session_);
   // The end of a session releases what is left.
   if (has_begun_) return !session.ok() || ReleaseSome(parts, **session);
   status_ = session.status();

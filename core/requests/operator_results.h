@@ -41,7 +41,7 @@ struct SessionInfo {
   bool is_internal = false;
   uint32_t locked_blocks = 0;  // each as often as it is locked
   uint32_t reserved_blocks = 0;
-  uint64_t steps = 0;  // that its calls have taken
+  uint64_t steps = 0;  // how many its calls have taken
 };
 
 struct SessionList {

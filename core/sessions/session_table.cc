@@ -40,13 +40,16 @@ const Session* SessionTable::SessionAfter(SessionNumber number) const {
 
 absl::StatusOr<Session*> SessionTable::Get(SessionId id) const {
   Session* session = Find(id);
-  if (session != nullptr) {
-    ++session->steps;
-    return session;
-  }
+  if (session != nullptr) return session;
   return MakeError(Reason::kSessionLost, Subject::kSession,
                    "there is no such session any more; open a new one and drop "
                    "every page id and lock of the old one");
+}
+
+absl::StatusOr<Session*> SessionTable::GetForStep(SessionId id) {
+  ASSIGN_OR_RETURN(Session* const session, Get(id));
+  ++session->steps;
+  return session;
 }
 
 absl::StatusOr<Session*> SessionTable::GetAccount(SessionId id) {

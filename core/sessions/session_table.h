@@ -58,7 +58,7 @@ struct Session {
   uint64_t kept_bytes = 0;  // of SessionLimits::max_kept_bytes
   std::unique_ptr<BlockOwner> blocks = std::make_unique<BlockOwner>();
   uint64_t counted_block_bytes = 0;  // of blocks->bytes, in kept_bytes
-  uint64_t steps = 0;                // that its calls have taken
+  uint64_t steps = 0;                // how many its calls have taken
   Answers answers;
   // The request ids of calls that take their steps.
   absl::flat_hash_set<RequestId> under_way;
@@ -132,8 +132,10 @@ class SessionTable {
   Session* Find(SessionNumber number) const;
   // The session with the next higher number; null: there is none.
   const Session* SessionAfter(SessionNumber number) const;
-  // The session with this id, one of whose calls takes a step, or SESSION_LOST.
+  // The session with this id, or SESSION_LOST.
   absl::StatusOr<Session*> Get(SessionId id) const;
+  // The same for a call that takes a step, which is counted.
+  absl::StatusOr<Session*> GetForStep(SessionId id);
   // The session for whose account of bytes a call is made: the one with this
   // id, or SESSION_LOST. SessionId() stands for all calls that name none.
   absl::StatusOr<Session*> GetAccount(SessionId id);

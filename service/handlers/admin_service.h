@@ -69,7 +69,7 @@ class AdminService {
   // The same for the tiers.
   void set_tiers(const Tiers* tiers) { tiers_ = tiers; }
 
-  // Empty: there is none. To be set before the first call.
+  // Empty: there is none. To be set in the turn.
   void set_console_url(std::string url) { console_url_ = std::move(url); }
 
   // Adds the methods of the data path that this service carries out.

@@ -115,7 +115,7 @@ TEST_F(SteppedCallsTest, OthersAreServedWhileInvariantsAreChecked) {
   EXPECT_TRUE(SeveralAreServedWhile([&] { return StartCheck(); }));
 }
 
-// As the thread of a lane has it, which the polling thread does not serve.
+// A lane's thread takes the turn like this, beside the polling thread.
 TEST_F(SteppedCallsTest, AnotherThreadHasTheTurnBetweenTwoSteps) {
   constexpr int kSeveral = 5;
   FairMutex& turn = policy_.turn().mutex();

@@ -50,7 +50,8 @@ struct SessionInfo {
   uint32_t reserved_blocks = 0;
   // It is pandod's own, which copies pages to and from tiers, and no worker's.
   bool is_internal = false;
-  // Steps that its calls have taken: most calls are one, a large one is many.
+  // How many steps its calls have taken: a short call is one or two, a large
+  // one is many.
   uint64_t steps = 0;
 };
 

@@ -40,6 +40,8 @@ def test_what_waits_for_a_disk_counts_in_the_account_of_its_session(stallable):
     def kept():
         return MetricsPage(tiered.http).sum("pando_kept_bytes")
 
+    # Nothing of the session that stored it is left.
+    eventually(lambda: kept() == 0)
     with protocol_worker(tiered.pandod.address) as worker:
         before = kept()
         waiting = wait_for(worker, PROMPT)

@@ -5,6 +5,8 @@ from types import SimpleNamespace
 import pytest
 from pando_kv.sglang import allocator
 from pando_kv.sglang.allocator import PandoAllocator
+from pando_kv.sglang.hooks import _retract_the_last
+from pando_kv.sglang.prefix_cache import PandoPrefixCache
 
 LONGEST = 1.0  # seconds for which it waits
 SLOW_TRY = 1.4  # seconds, when pandod is gone
@@ -12,6 +14,8 @@ SLOW_TRY = 1.4  # seconds, when pandod is gone
 
 class Ranks:
     """The calls that the allocator makes, as on rank 0."""
+
+    is_away = False
 
     def __init__(self):
         self.said = None  # of rank 0, on another rank
@@ -91,6 +95,17 @@ def test_what_others_give_back_meanwhile_is_taken(asked):
     assert asked.leaves_out(last)
 
 
+def test_while_pandod_is_away_it_is_not_retracted(asked):
+    """It could not publish what it has computed."""
+    last = request()
+    asked.cache.calls.is_away = True
+    for _ in range(300):
+        assert asked.leaves_out(last)
+    assert asked.now > 2 * LONGEST
+    asked.cache.calls.is_away = False
+    assert not asked.leaves_out(last)
+
+
 def test_no_step_waits_for_several(asked):
     """SGLang retracts all but one of them."""
     assert not asked.leaves_out(request(), request())
@@ -112,3 +127,53 @@ def test_ranks_do_what_the_clock_of_rank_0_says(asked):
     asked.now = 5000.0
     assert asked.leaves_out(last)
     assert not asked.leaves_out(last)
+
+
+class Batch:
+    """SGLang's, of which no request finds a page."""
+
+    def __init__(self, *reqs, cache=None):
+        self.reqs = list(reqs)
+        self.tree_cache = cache or PandoPrefixCache.__new__(PandoPrefixCache)
+
+    def is_empty(self):
+        return not self.reqs
+
+    def retract(self, keep=0):
+        """As retract_decode() does: the last is aborted, unless `keep` stay."""
+        *others, last = self.reqs[keep:]
+        self.reqs = self.reqs[:keep]
+        if keep:
+            return [*others, last], 0.5, []
+        last.to_finish = "aborted by SGLang"
+        return others, 0.5, [last]
+
+
+def request_of_batch(**said):
+    return SimpleNamespace(to_finish=None, beam_group=None, **said)
+
+
+def test_the_last_one_waits_in_the_queue_where_sglang_aborts_it():
+    first, last = request_of_batch(), request_of_batch()
+    batch = Batch(first, last)
+    assert _retract_the_last(Batch.retract, batch) == ([first, last], 0.5, [])
+    assert last.to_finish is None
+
+
+def test_where_another_goes_on_the_others_are_retracted_as_by_sglang():
+    stays, goes = request_of_batch(), request_of_batch()
+    answer = _retract_the_last(lambda batch: batch.retract(keep=1), Batch(stays, goes))
+    assert answer == ([goes], 0.5, [])
+
+
+def test_one_that_its_user_aborted_is_aborted():
+    last = request_of_batch()
+    last.to_finish = "aborted by its user"
+    assert _retract_the_last(Batch.retract, Batch(last)) == ([], 0.5, [last])
+    assert last.to_finish is not None
+
+
+def test_over_another_cache_sglang_aborts_it():
+    last = request_of_batch()
+    batch = Batch(last, cache=SimpleNamespace())
+    assert _retract_the_last(Batch.retract, batch) == ([], 0.5, [last])

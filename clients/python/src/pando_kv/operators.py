@@ -69,7 +69,7 @@ class SessionInfo:
     is_internal: bool
     """It is pandod's own, which copies pages to and from tiers."""
     steps: int
-    """Steps that its calls have taken: most calls are one, a large one is many."""
+    """How many its calls have taken: a short call is one or two, a large one many."""
 
 
 @dataclass(frozen=True)

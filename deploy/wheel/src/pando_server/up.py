@@ -34,9 +34,11 @@ def up(arguments: list[str]) -> int:
         last = log.read_text(errors="replace").strip().splitlines()[-1:]
         print(f"pandod has not started: {died or ''.join(last)}", file=sys.stderr)
         return 1 if died else process.returncode
+    http = _value_of("http", options.stdout)
+    has_console = http and _value_of("console", options.stdout) != "no"
     print(f"pandod serves at {address}")
     print(f"keeper:  process {process.pid} starts it again when it is killed")
-    print(f"console: {_console_of(address)}")
+    print(f"console: {f'http://{http}/console/' if has_console else 'off'}")
     print(f"log:     {log}")
     print(f"stop:    pandoctl --address {address} drain --exit")
     return 0
@@ -49,14 +51,15 @@ def _value_of(option: str, config: str) -> str:
 
 
 def _console_of(address: str) -> str:
+    """As the pandod that serves there says."""
     status = _ask(address, "status", "-o", "json")
     if status is None:
-        return "known to operators alone"
+        return "unknown, because pandoctl status fails"
     return json.loads(status)["stats"]["console_url"] or "off"
 
 
 def _ask(address: str, *command: str) -> bytes | None:
-    """What pandoctl answers; None where it fails."""
+    """The answer of pandoctl; None where it fails."""
     asked = subprocess.run(
         [path_of("pandoctl"), "--address", address, *command], capture_output=True
     )

@@ -195,10 +195,12 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         return self.shortage
 
     def _lasts(self, shortage: Shortage) -> bool:
-        """Whether to wait on, as rank 0 says."""
-        is_time_left = self.clock() < shortage.until
+        """Whether to wait on, as rank 0 says. While pandod is away, nothing that is
+        computed could be published."""
+        calls = self.cache.calls
+        is_time_left = self.clock() < shortage.until or calls.is_away
         is_wanted = shortage.request.to_finish is None
-        return bool(self.cache.calls.agree(is_time_left and is_wanted))
+        return bool(calls.agree(is_time_left and is_wanted))
 
 
 class PandoPrefillBudget(PrefillBudget):  # type: ignore[misc]

@@ -243,6 +243,11 @@ class Calls:
 
         return lambda: self._ask(call)
 
+    @property
+    def is_away(self) -> bool:
+        """Whether pandod is; known to rank 0 alone."""
+        return self._client is not None and self._client.is_away
+
     def agree(self, is_so: T) -> T:
         """What rank 0 says, on all ranks."""
         return self._ask(lambda _: is_so)  # type: ignore[return-value]

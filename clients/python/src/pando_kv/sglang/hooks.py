@@ -124,15 +124,23 @@ def _wait_for_a_page(original: Callable[..., Any], scheduler: Any, batch: Any) -
 def _retract_the_last(original: Callable[..., Any], batch: Any) -> Any:
     """SGLang aborts the last request: no other that runs has pages to give back. Here
     other engines have, so that it waits in the queue for them."""
-    from pando_kv.sglang.allocator import PandoAllocator
+    from pando_kv.sglang.prefix_cache import PandoPrefixCache
 
-    wanted = [request for request in batch.reqs if request.to_finish is None]
+    cache = batch.tree_cache
+    if not isinstance(cache, PandoPrefixCache):
+        return original(batch)
+    # A request with beams cannot be retracted.
+    cache.retractable = [
+        request
+        for request in batch.reqs
+        if request.to_finish is None and request.beam_group is None
+    ]
     retracted, new_token_ratio, aborted = original(batch)
-    is_on_pool = isinstance(batch.token_to_kv_pool_allocator, PandoAllocator)
-    if is_on_pool and batch.is_empty() and aborted and aborted[-1] in wanted:
+    if batch.is_empty() and aborted and aborted[-1] in cache.retractable:
         last = aborted.pop()
         last.to_finish = None
         retracted.append(last)
+    cache.retractable = []
     return retracted, new_token_ratio, aborted
 
 

@@ -59,6 +59,8 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         self.calls = _calls(context)
         self.fence = _fence(context)
         self.root_node = HeldPrefix()
+        self.retractable: list[Any] = []
+        """Requests that run again if the step under way retracts them."""
         self._matches: list[HeldPrefix] = []  # of this pass, used or not
         self._growing: list[HeldPrefix] = []  # whose prompts have not all their pages
         self._scores: dict[str, int] | None = None

@@ -53,7 +53,9 @@ class Publisher:
 
     def publish_what_will_run_again(self, req: Any) -> None:
         held = req.last_node
-        will_run_again = not req.finished() and req.to_finish is None
+        # SGLang takes one that is retracted for one to abort.
+        is_wanted = req.to_finish is None or req in self._cache.retractable
+        will_run_again = not req.finished() and is_wanted
         if (
             self._may_publish(held)
             and will_run_again
