@@ -1,0 +1,35 @@
+"""The asyncio client has the calls of the blocking one, and says the same of them."""
+
+import inspect
+
+import pytest
+from pando_kv import Client, Operator
+from pando_kv.aio import AsyncClient, AsyncOperator
+
+TWINS = [(Client, AsyncClient), (Operator, AsyncOperator)]
+# A session of asyncio is opened by an awaited call; it never takes pandod for away.
+OF_ONE = {"connect", "is_away"}
+
+
+def public(kind):
+    return {name for name in dir(kind) if not name.startswith("_")} - OF_ONE
+
+
+def parameters(method):
+    given = inspect.signature(method).parameters.values()
+    return [(each.name, each.kind, each.default) for each in given]
+
+
+@pytest.mark.parametrize(("blocking", "awaited"), TWINS)
+def test_twins_have_the_same_calls(blocking, awaited):
+    assert public(blocking) == public(awaited)
+
+
+@pytest.mark.parametrize(("blocking", "awaited"), TWINS)
+def test_their_calls_take_the_same_and_are_documented_alike(blocking, awaited):
+    for name in public(blocking):
+        one, other = getattr(blocking, name), getattr(awaited, name)
+        if callable(one):
+            assert parameters(one) == parameters(other), name
+        said = inspect.getdoc(other)
+        assert said == inspect.getdoc(one) or said.startswith("As `pando_kv."), name
