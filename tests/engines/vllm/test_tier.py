@@ -82,3 +82,22 @@ def test_a_prompt_that_was_evicted_is_loaded_from_disk(
         assert copied("load") == loads + whole
     assert figure(found) == hits + 2 * 736
     assert figure(found, tier="loaded") == hits_of_loaded + 2 * 736
+
+
+def test_loads_of_a_queue_do_not_evict_each_other(engines, operator, http):
+    """Together the prompts are twice as large as the pool."""
+
+    def stored():
+        return MetricsPage(http).sum("pando_tier_copied_pages_total", direction="store")
+
+    prompts = [prompt(1000, seed=9050 + i) for i in range(8)]
+    whole = 1000 // BLOCK_TOKENS
+    _, engine = engines
+    for tokens in prompts:
+        before = stored()
+        engine.ask(prompts=[tokens], new=NEW)
+        eventually(lambda before=before: stored() >= before + whole)
+        eventually(lambda: operator.stats().locks == 0)
+        operator.evict(PAGES)
+    loaded = engine.ask(prompts=prompts, new=NEW)
+    assert sum(loaded["cached"]) >= 0.8 * 8 * whole * BLOCK_TOKENS
