@@ -354,8 +354,6 @@ class Stats:
     the caller's credential is limited to namespaces."""
     version: str
     """The version of pandod."""
-    console_url: str
-    """Empty where there is no console."""
     held_pages: int
     """Quarantined pages whose memory is known to be held: no time frees them."""
     reuse: ReuseStats | None
@@ -366,6 +364,8 @@ class Stats:
     """In the order in which they are asked."""
     movers: list[MoverFigures]
     """Empty where pandod copies pages itself."""
+    console_url: str
+    """Empty where there is none."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:
