@@ -115,7 +115,7 @@ Kind* KindTable::Find(KindNumber number) const {
 Kind& KindTable::Renew(Kind& kind) {
   kind.is_newest = false;
   Kind& renewed = Make(kind.info.spec, kind.info.generation + 1);
-  renewed.older_kinds = kind.older_kinds + 1;
+  renewed.older_kinds = std::exchange(kind.older_kinds, 0) + 1;
   EndIfUnused(kind);
   return renewed;
 }

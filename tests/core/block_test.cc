@@ -265,6 +265,22 @@ TEST_F(BlockTest, ABlockThatClaimsToFollowItselfFollowsNothing) {
   EXPECT_THAT(cache_.CheckInvariants(), testing::IsEmpty());
 }
 
+TEST_F(BlockTest, GenerationsBetweenTwoThatAreOpenGo) {
+  const SessionId other(2);
+  cache_.OpenSession(other, "other");
+  KindNumber newest = Open(other, "kind");
+  for (int i = 0; i < 5; ++i) {
+    newest = blocks_.ResetKinds(other, {&newest, 1})->front().number;
+  }
+  const SessionId third(3);
+  cache_.OpenSession(third, "third");
+  cache_.CloseSession(third);
+  EXPECT_EQ(blocks_.Stats().kinds.size(), 2u);
+  cache_.CloseSession(other);
+  cache_.CloseSession(session_);
+  EXPECT_EQ(blocks_.Stats().kinds.size(), 0u);
+}
+
 TEST_F(BlockTest, AResetTakesNothingFromOthers) {
   const SessionId other(2);
   cache_.OpenSession(other, "other");
