@@ -20,7 +20,10 @@ class AsyncBlockClient:
     _sessions: SessionTracker
 
     async def attach_memory(self) -> BlockMemory:
-        """Maps the block memory."""
+        """Maps the block memory. To be called after `open_kinds` or `find_kinds`: a
+        session that has begun anew meanwhile has no kind open, so that calls with its
+        kinds fail. Then call both again.
+        """
         return await self._connection.attach(
             lambda: calls.attach_memory(self._sessions),
             lambda grant: BlockMemory.attach(
