@@ -47,12 +47,11 @@ absl::Status CheckLength(const BlockKeys& keys, size_t index,
 
 }  // namespace
 
-absl::StatusOr<Session*> GetBlockSession(const CacheParts& parts,
-                                         SessionId id) {
+absl::StatusOr<Session*> GetBlockSession(CacheParts& parts, SessionId id) {
   if (parts.blocks.options().memory_bytes == 0) {
     return MakeError(Reason::kNoBlockMemory, "there is no block memory here");
   }
-  return parts.sessions.Get(id);
+  return parts.sessions.GetForStep(id);
 }
 
 absl::StatusOr<Kind*> OpenKindOf(const CacheParts& parts,

@@ -30,8 +30,8 @@ inline constexpr uint32_t kEvictionWork = 16;
 inline constexpr uint32_t kLinksOfAKey = 4;
 inline constexpr uint32_t kLooksOfAKey = 16;
 
-// NO_BLOCK_MEMORY, or SESSION_LOST.
-absl::StatusOr<Session*> GetBlockSession(const CacheParts& parts, SessionId id);
+// The session of a call that takes a step; or NO_BLOCK_MEMORY, SESSION_LOST.
+absl::StatusOr<Session*> GetBlockSession(CacheParts& parts, SessionId id);
 
 // Keys of a kind that the session has open. Plain data.
 struct OpenKeys {

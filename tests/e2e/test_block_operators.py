@@ -141,6 +141,17 @@ def test_sessions_and_quarantine_tell_of_blocks(pandod, operator, ctl):
         assert held in ctl("sessions").out
 
 
+def test_sessions_say_how_many_steps_their_calls_of_blocks_took(client, operator):
+    def steps():
+        (session,) = operator.sessions().items
+        return session.steps
+
+    (kind,) = client.open_kinds([spec()])
+    before = steps()
+    client.lookup_blocks([of(kind, keys(3))])
+    assert steps() == before + 1
+
+
 def test_asyncio_asks_the_same(client, pandod):
     (kind,) = client.open_kinds([spec()])
 

@@ -1,5 +1,6 @@
 // Sessions, what each holds, and how many steps its calls have taken. Those that
-// hold most come first, then those that call most. A session that has ended stays in the list for a moment, so that its end is seen.
+// hold most come first, then those that call most. A session that has ended stays
+// in the list for a moment, so that its end is seen.
 
 import { get } from "./api.js";
 import { byId, element, show } from "./element.js";
