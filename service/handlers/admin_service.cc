@@ -111,7 +111,7 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics,
   serve(&AdminService::Drain);
   dumps_ =
       std::make_unique<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>(
-          &server, grpc_.ServerStream<v1::DumpTreeResponse>("DumpTree"),
+          &server, grpc_.Method("DumpTree"),
           [this](const auto& in) { return DumpTree(in); },
           metrics.ForMethod(v1::Admin::service_full_name(), "DumpTree",
                             "server_stream"));

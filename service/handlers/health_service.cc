@@ -6,6 +6,7 @@
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/parse_request.h"
 #include "service/rpc/step.h"
+#include "service/rpc/transit.h"
 #include "service/rpc/unary_call.h"
 
 namespace pando {
@@ -33,12 +34,13 @@ absl::flat_hash_set<std::string> AllNames(
 class HealthWatch {
  public:
   explicit HealthWatch(HealthService* service)
-      : service_(service), writer_(&context_) {}
+      : service_(service),
+        call_(&context_),
+        transit_(service->server_, [this](bool ok) { OnRead(ok); }) {}
 
   void Arm() {
-    grpc::ServerCompletionQueue* queue = service_->server_->queue();
     context_.AsyncNotifyWhenDone(&on_done_);
-    service_->arm_watch_(&context_, &bytes_, &writer_, queue, queue,
+    service_->arm_watch_(&context_, &call_, service_->server_->queue(),
                          &on_arrived_);
   }
 
@@ -51,7 +53,7 @@ class HealthWatch {
                                     : HealthService::Response::SERVICE_UNKNOWN);
     ++operations_;
     is_writing_ = true;
-    writer_.Write(response_, &on_written_);
+    call_.Write(response_, &on_written_);
   }
 
   bool has_arrived() const { return operations_ > 0; }
@@ -62,14 +64,24 @@ class HealthWatch {
       service_->Remove(this);
       return;
     }
-    operations_ = 1;  // OnDone
+    operations_ = 2;  // OnDone and OnRead
     service_->Arm();
+    transit_.Begin(context_, &call_, &bytes_);
+  }
+
+  void OnRead(bool ok) {
+    Answer(ok);
+    transit_.Leave();
+    OperationDone();
+  }
+
+  void Answer(bool has_request) {
     // One of the watches is armed for the next caller.
     if (service_->watches_.size() > kMaxWatches + 1) return Refuse();
     // A caller may send a long name and never leave. So only names that are
     // served are kept.
     HealthCheckRequest request;
-    if (ParseRequest(bytes_, request).ok() &&
+    if (has_request && ParseRequest(bytes_, request).ok() &&
         service_->services_.contains(request.service())) {
       is_served_ = true;
       name_ = request.service();
@@ -81,7 +93,7 @@ class HealthWatch {
     if (service_->server_->is_stopping()) return;
     is_done_ = true;
     ++operations_;
-    writer_.Finish(
+    call_.Finish(
         ToGrpcStatus(absl::ResourceExhaustedError(absl::StrCat(
             kMaxWatches, " callers watch the health of this server already"))),
         &on_finished_);
@@ -105,7 +117,8 @@ class HealthWatch {
 
   HealthService* const service_;
   grpc::ServerContext context_;
-  grpc::ServerAsyncWriter<HealthService::Response> writer_;
+  AsyncCall<HealthService::Response> call_;
+  Transit transit_;
   grpc::ByteBuffer bytes_;  // the request, until it is parsed
   std::string name_;        // the service's, if it is served
   HealthService::Response response_;
@@ -127,7 +140,7 @@ HealthService::HealthService(RpcServer* server,
     : server_(server),
       is_draining_(is_draining),
       services_(AllNames(services)),
-      arm_watch_(grpc_.ServerStream<Response>("Watch")) {}
+      arm_watch_(grpc_.Method("Watch")) {}
 
 HealthService::~HealthService() = default;
 

@@ -50,9 +50,7 @@ class HealthService {
   const std::atomic<bool>* const is_draining_;
   const absl::flat_hash_set<std::string> services_;
   AsyncService<grpc::health::v1::Health> grpc_;
-  const AsyncService<grpc::health::v1::Health>::Arm<
-      grpc::ServerAsyncWriter<Response>>
-      arm_watch_;
+  const ArmCall arm_watch_;
   bool drain_announced_ = false;
   absl::flat_hash_map<HealthWatch*, std::unique_ptr<HealthWatch>> watches_;
 };

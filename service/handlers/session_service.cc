@@ -30,7 +30,8 @@ SessionService::SessionService(PrefixCache* cache, SteppedCalls* stepped,
       stepped_(stepped),
       server_(server),
       is_draining_(is_draining),
-      config_(std::move(config)) {}
+      config_(std::move(config)),
+      arm_open_(grpc_.Method("Open")) {}
 
 SessionService::~SessionService() = default;
 

@@ -88,6 +88,7 @@ class SessionService {
   const Config config_;
   absl::Duration grace_;
   AsyncService<v1::Sessions> grpc_;
+  const ArmCall arm_open_;
   std::unique_ptr<MethodMetrics> metrics_;
   bool drain_announced_ = false;
   absl::flat_hash_map<SessionStream*, std::unique_ptr<SessionStream>> streams_;

@@ -9,13 +9,14 @@
 namespace pando {
 
 SessionStream::SessionStream(SessionService* service)
-    : service_(service), stream_(&context_) {}
+    : service_(service),
+      stream_(&context_),
+      transit_(service->server_, [this](bool ok) { OnFirstRead(ok); }) {}
 
 void SessionStream::Arm() {
-  grpc::ServerCompletionQueue* queue = service_->server_->queue();
   context_.AsyncNotifyWhenDone(&on_done_);
-  service_->grpc_.RequestBidiStream("Open", &context_, &stream_, queue,
-                                    &on_arrived_);
+  service_->arm_open_(&context_, &stream_, service_->server_->queue(),
+                      &on_arrived_);
 }
 
 void SessionStream::OnArrived(bool ok) {
@@ -25,9 +26,9 @@ void SessionStream::OnArrived(bool ok) {
   }
   arrived_at_ = MonotonicNow();
   service_->metrics_->Start();
-  operations_ = 1;  // OnDone
+  operations_ = 2;  // OnDone and OnFirstRead
   service_->Arm();
-  Read(on_first_read_);
+  transit_.Begin(context_, &stream_, &bytes_);
 }
 
 void SessionStream::OnFirstRead(bool ok) {
@@ -41,7 +42,7 @@ void SessionStream::OnFirstRead(bool ok) {
       *opened->mutable_pool() = service_->config_.pool;
       Write();
       if (service_->is_draining_->load()) SendDraining();
-      Read(on_read_);
+      Read();
     } else {
       Refuse(session.status());
     }
@@ -50,6 +51,7 @@ void SessionStream::OnFirstRead(bool ok) {
         absl::InvalidArgumentError("the stream ended before its first "
                                    "message"));
   }
+  transit_.Leave();
   OperationDone();
 }
 
@@ -61,7 +63,7 @@ absl::StatusOr<SessionId> SessionStream::Open() {
 void SessionStream::OnRead(bool ok) {
   bytes_.Clear();
   if (ok) {
-    if (!is_finishing_) Read(on_read_);
+    if (!is_finishing_) Read();
   } else {
     Finish(absl::OkStatus());
   }
@@ -120,10 +122,10 @@ void SessionStream::SendDraining() {
   Write();
 }
 
-void SessionStream::Read(Step& then) {
+void SessionStream::Read() {
   if (service_->server_->is_stopping()) return;
   ++operations_;
-  stream_.Read(&bytes_, &then);
+  stream_.Read(&bytes_, &on_read_);
 }
 
 void SessionStream::Write() {

@@ -10,7 +10,9 @@
 #include "base/ids.h"
 #include "pando/v1/session.grpc.pb.h"
 #include "service/handlers/session_service.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/step.h"
+#include "service/rpc/transit.h"
 
 namespace pando {
 
@@ -42,7 +44,7 @@ class SessionStream {
 
   // Opens or resumes the session that the first message asks for.
   absl::StatusOr<SessionId> Open();
-  void Read(Step& then);
+  void Read();
   void Write();
   void Refuse(const absl::Status& status);
   void Finish(const absl::Status& status);
@@ -50,7 +52,8 @@ class SessionStream {
 
   SessionService* const service_;
   grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<v1::SessionEvent, grpc::ByteBuffer> stream_;
+  AsyncCall<v1::SessionEvent> stream_;
+  Transit transit_;
   grpc::ByteBuffer bytes_;  // the message that was read last
   v1::OpenSessionRequest request_;
   v1::SessionEvent event_;
@@ -66,7 +69,6 @@ class SessionStream {
       finish_after_write_;  // set while a write is under way
 
   Step on_arrived_{[this](bool ok) { OnArrived(ok); }};
-  Step on_first_read_{[this](bool ok) { OnFirstRead(ok); }};
   Step on_read_{[this](bool ok) { OnRead(ok); }};
   Step on_written_{[this](bool ok) { OnWritten(ok); }};
   Step on_finished_{[this](bool) { OperationDone(); }};

@@ -109,7 +109,7 @@ struct Options {
   uint32_t lane_bytes = 8 << 20;
   uint32_t max_lanes = 256;
   absl::Duration lane_spin = absl::Microseconds(20);
-  uint32_t max_calls_per_connection = 10000;
+  uint32_t max_calls_per_connection = 1000;
   // Limits of one session; zero: no limit.
   uint32_t max_locks_per_session = 65536;
   uint32_t max_reserved_pages_per_session = 0;

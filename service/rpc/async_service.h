@@ -3,6 +3,7 @@
 
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/support/async_stream.h>
 
 #include <functional>
 #include <string>
@@ -11,54 +12,50 @@
 
 namespace pando {
 
-// A generated service whose requests arrive as unparsed bytes, so that a call
-// can be refused before it is parsed. For example AsyncService<v1::Admin>.
-// Owned by the object that handles its calls; lives on the polling thread.
-template <typename Generated>
-class AsyncService final : public Generated::AsyncService {
- public:
-  // Asks gRPC for the next call of one method, with `tag`. The responder, or
-  // stream, is one of gRPC's and fits the method.
-  template <typename Responder>
-  using Arm = std::function<void(grpc::ServerContext*, grpc::ByteBuffer*,
-                                 Responder*, grpc::CompletionQueue*,
-                                 grpc::ServerCompletionQueue*, void* tag)>;
+// A call on the wire, whichever kind its method is: its messages are read as
+// bytes, when its owner asks for them.
+template <typename Response>
+using AsyncCall = grpc::ServerAsyncReaderWriter<Response, grpc::ByteBuffer>;
 
-  template <typename Response>
-  Arm<grpc::ServerAsyncResponseWriter<Response>> Unary(
-      const std::string& method) {
-    return [this, index = IndexOf(method)](auto... call) {
-      this->RequestAsyncUnary(index, call...);
-    };
+// Asks gRPC for the next call of one method, with `tag`.
+using ArmCall = std::function<void(
+    grpc::ServerContext*, grpc::internal::ServerAsyncStreamingInterface* call,
+    grpc::ServerCompletionQueue*, void* tag)>;
+
+// A generated service that reads nothing of a request by itself, so that a call
+// can wait unread, and be refused unparsed. On the wire its methods are what
+// the proto says: to gRPC's server each is a stream in both directions, as this
+// is what it leaves unread. For example AsyncService<v1::Admin>. Owned by the
+// object that handles its calls; lives on the polling thread.
+template <typename Generated>
+class AsyncService final : public Generated::Service {
+ public:
+  AsyncService() {
+    for (int i = 0; i < Descriptor().method_count(); ++i) {
+      this->MarkMethodStreamed(i, nullptr);
+      this->MarkMethodAsync(i);
+    }
   }
-  template <typename Response>
-  Arm<grpc::ServerAsyncWriter<Response>> ServerStream(
-      const std::string& method) {
-    return [this, index = IndexOf(method)](auto... call) {
-      this->RequestAsyncServerStreaming(index, call...);
+
+  ArmCall Method(const std::string& name) {
+    const auto* const method = Descriptor().FindMethodByName(name);
+    CHECK(method != nullptr);
+    // gRPC numbers the methods as they are declared.
+    return [this, index = method->index()](
+               grpc::ServerContext* context,
+               grpc::internal::ServerAsyncStreamingInterface* call,
+               grpc::ServerCompletionQueue* queue, void* tag) {
+      this->RequestAsyncBidiStreaming(index, context, call, queue, queue, tag);
     };
-  }
-  // Asks gRPC for the next call of a method whose messages are read as bytes,
-  // one after the other.
-  template <typename Response>
-  void RequestBidiStream(
-      const std::string& method, grpc::ServerContext* context,
-      grpc::ServerAsyncReaderWriter<Response, grpc::ByteBuffer>* stream,
-      grpc::ServerCompletionQueue* queue, void* tag) {
-    this->RequestAsyncBidiStreaming(IndexOf(method), context, stream, queue,
-                                    queue, tag);
   }
 
  private:
-  // gRPC numbers the methods as they are declared.
-  static int IndexOf(const std::string& method) {
+  static const google::protobuf::ServiceDescriptor& Descriptor() {
     const auto* const service =
         google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(
             Generated::service_full_name());
     CHECK(service != nullptr);
-    const auto* const descriptor = service->FindMethodByName(method);
-    CHECK(descriptor != nullptr);
-    return descriptor->index();
+    return *service;
   }
 };
 

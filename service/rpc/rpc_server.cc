@@ -25,6 +25,9 @@ namespace {
 // anybody may open one. All other calls need none.
 constexpr int kMaxGrpcThreads = 4;  // one of them waits for the next stream
 
+// The window that HTTP/2 begins with.
+constexpr int kUnreadBytes = (64 << 10) - 1;
+
 bool MayConnect(const std::string& peer, ConnectionRates& rates) {
   if (rates.Admit(peer, MonotonicNow())) return true;
   Log(LogLevel::kWarning, "connection refused: its peer connects too often",
@@ -110,6 +113,11 @@ absl::Status RpcServer::Start(const Config& config) {
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              config.max_calls_per_connection);
+  // How much of a call that is not read yet a peer may send. By itself gRPC
+  // would widen this window to megabytes on a fast connection.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                             kUnreadBytes);
   builder.SetResourceQuota(
       grpc::ResourceQuota("pandod").SetMaxThreads(kMaxGrpcThreads));
   builder.SetMaxReceiveMessageSize(config.max_receive_bytes);

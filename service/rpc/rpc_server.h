@@ -26,6 +26,7 @@
 #include "os/sockets/unix_peer.h"
 #include "os/turn_actions.h"
 #include "service/calls/call_policy.h"
+#include "service/rpc/calls_in_transit.h"
 #include "service/rpc/event.h"
 #include "service/rpc/queue_wakeup.h"
 #include "service/rpc/timer.h"
@@ -90,6 +91,7 @@ class RpcServer final : public TurnActions {
   // Whether Shutdown has begun: calls that break now are cut off by it.
   bool is_ending() const { return is_ending_; }
   CallPolicy* policy() { return policy_; }
+  CallsInTransit& calls_in_transit() { return calls_in_transit_; }
   // The caller of a call; and its name for the log, "unix:uid=1000,pid=42" or
   // the one that gRPC gives.
   Caller CallerOf(const grpc::ServerContext& call) const;
@@ -126,6 +128,7 @@ class RpcServer final : public TurnActions {
   absl::flat_hash_set<std::unique_ptr<Event>> calls_;
   std::vector<std::unique_ptr<QueueWakeup>> wakeups_;
   Timers timers_;
+  CallsInTransit calls_in_transit_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   std::shared_ptr<grpc::ServerCredentials> tcp_credentials_;
   std::unique_ptr<grpc::Server> server_;

@@ -15,10 +15,12 @@
 #include "os/monotonic_clock.h"
 #include "service/calls/call_log.h"
 #include "service/calls/method_metrics.h"
+#include "service/rpc/async_service.h"
 #include "service/rpc/grpc_status.h"
 #include "service/rpc/parse_request.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/step.h"
+#include "service/rpc/transit.h"
 
 namespace pando {
 
@@ -49,11 +51,6 @@ class ServerStream;
 template <typename Request, typename Response>
 class StreamMethod {
  public:
-  using Writer = grpc::ServerAsyncWriter<Response>;
-  // Asks gRPC for the next call of the method, with `tag`.
-  using ArmCall = std::function<void(grpc::ServerContext*, grpc::ByteBuffer*,
-                                     Writer*, grpc::CompletionQueue*,
-                                     grpc::ServerCompletionQueue*, void* tag)>;
   using Handler =
       std::function<absl::StatusOr<std::unique_ptr<StreamSource<Response>>>(
           const Request&)>;
@@ -107,19 +104,21 @@ class StreamMethod {
 // One call, from the wait for it to its end. Owned by StreamMethod, which it
 // asks to delete it when its last operation is done.
 //
-//   arrive -> write what the source fills in, one message after the other
+//   arrive -> read the request -> write what the source fills in, one message after the other
 //          -> finish, at the source's end or on an error
 template <typename Request, typename Response>
 class ServerStream {
  public:
   using Method = StreamMethod<Request, Response>;
 
-  explicit ServerStream(Method* method) : method_(method), writer_(&context_) {}
+  explicit ServerStream(Method* method)
+      : method_(method),
+        call_(&context_),
+        transit_(method->server_, [this](bool ok) { OnRead(ok); }) {}
 
   void Arm() {
-    grpc::ServerCompletionQueue* queue = method_->server_->queue();
     context_.AsyncNotifyWhenDone(&on_done_);
-    method_->arm_(&context_, &bytes_, &writer_, queue, queue, &on_arrived_);
+    method_->arm_(&context_, &call_, method_->server_->queue(), &on_arrived_);
   }
 
   // Ends, after the message that is on its way, if its caller would not be
@@ -145,7 +144,7 @@ class ServerStream {
       case Next::kMessage:
         ++operations_;
         is_writing_ = true;
-        writer_.Write(message_, &on_written_);
+        call_.Write(message_, &on_written_);
         break;
       case Next::kNothingYet:
         break;
@@ -163,15 +162,25 @@ class ServerStream {
     }
     arrived_at_ = MonotonicNow();
     method_->metrics_.Start();
-    operations_ = 1;  // OnDone
+    operations_ = 2;  // OnDone and OnRead
     method_->Arm();
-    auto source = Begin();
-    if (source.ok()) {
-      source_ = *std::move(source);
-      Continue();
+    transit_.Begin(context_, &call_, &bytes_);
+  }
+
+  void OnRead(bool ok) {
+    if (ok && !is_over_) {
+      auto source = Begin();
+      if (source.ok()) {
+        source_ = *std::move(source);
+        Continue();
+      } else {
+        Finish(source.status());
+      }
     } else {
-      Finish(source.status());
+      Finish(absl::InternalError("the call ended before its request"));
     }
+    transit_.Leave();
+    OperationDone();
   }
 
   absl::StatusOr<std::unique_ptr<StreamSource<Response>>> Begin() {
@@ -227,7 +236,7 @@ class ServerStream {
     final_status_ = status;
     is_over_ = true;
     ++operations_;
-    writer_.Finish(ToGrpcStatus(status), &on_finished_);
+    call_.Finish(ToGrpcStatus(status), &on_finished_);
   }
 
   void OperationDone() {
@@ -236,7 +245,8 @@ class ServerStream {
 
   Method* const method_;
   grpc::ServerContext context_;
-  typename Method::Writer writer_;
+  AsyncCall<Response> call_;
+  Transit transit_;
   grpc::ByteBuffer bytes_;  // the request, until it is parsed
   Request request_;
   Response message_;

@@ -3,7 +3,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -18,62 +17,94 @@
 #include "service/rpc/parse_request.h"
 #include "service/rpc/rpc_server.h"
 #include "service/rpc/step.h"
+#include "service/rpc/transit.h"
 
 namespace pando {
 
+// One unary method over gRPC: what all of its calls share. Lives on the polling
+// thread.
+template <typename Request, typename Response>
+struct UnaryMethod {
+  RpcServer* server;
+  ArmCall arm;
+  MethodPointer<Request, Response> method;
+  MethodMetrics metrics;
+  int armed = 0;  // how many UnaryCalls wait for a call to arrive
+};
+
+// How many calls of one method may arrive between two looks at the queue; more
+// wait inside gRPC. When fewer than kFewestArmed are left to receive them,
+// others are made, which go again when the calls are over.
+inline constexpr int kArmedCalls = 16;
+inline constexpr int kFewestArmed = 8;
+
 // Receives the calls of one unary method over gRPC, one after the other. The
-// messages are reused, so that a call allocates little. When a call waits for
-// others, another UnaryCall is made to receive the next one, and this one is
-// deleted when its call has been answered. Lives on the polling thread.
+// messages are reused, so that a call allocates little. Owned by RpcServer;
+// lives on the polling thread.
 template <typename Request, typename Response>
 class UnaryCall final : public Event, public ServedCall<Request, Response> {
  public:
   using Base = ServedCall<Request, Response>;
-  using Responder = grpc::ServerAsyncResponseWriter<Response>;
-  // Asks gRPC for the next call of the method, with `tag`.
-  using Arm = std::function<void(grpc::ServerContext*, grpc::ByteBuffer*,
-                                 Responder*, grpc::CompletionQueue*,
-                                 grpc::ServerCompletionQueue*, void* tag)>;
+  using Method = UnaryMethod<Request, Response>;
 
-  UnaryCall(RpcServer* server, Arm arm, MethodPointer<Request, Response> method,
-            MethodMetrics metrics)
-      : Base(server->policy(), std::move(method), metrics, &request_,
-             &response_),
-        server_(server),
-        arm_(std::move(arm)),
-        metrics_(metrics) {}
+  explicit UnaryCall(std::shared_ptr<Method> method)
+      : Base(method->server->policy(), method->method, method->metrics,
+             &request_, &response_),
+        of_(std::move(method)),
+        transit_(of_->server, [this](bool ok) { OnRead(ok); }) {}
 
-  Caller caller() const override { return server_->CallerOf(*context_); }
+  Caller caller() const override { return of_->server->CallerOf(*context_); }
 
   void Run(bool ok) override {
-    switch (next_) {
-      case Next::kArm:
-        OperationDone();
+    switch (stage_) {
+      case Stage::kNew:
+        Arm();
         break;
-      case Next::kAnswer:  // not ok: the server stops, nothing has arrived
-        if (ok && !server_->is_stopping()) this->Begin();
+      case Stage::kArmed:  // not ok: the server stops, nothing has arrived
+        if (ok && !of_->server->is_stopping()) OnArrived();
+        break;
+      case Stage::kUnread:  // such operations are of transit_
+      case Stage::kServed:
+        break;
+      case Stage::kAnswered:
+        OperationDone();
         break;
     }
   }
 
  private:
-  enum class Next { kArm, kAnswer };
+  enum class Stage { kNew, kArmed, kUnread, kServed, kAnswered };
   static constexpr size_t kLongRequestBytes = size_t{64} << 10;
 
-  void Rearm() {
-    if (server_->is_stopping()) return;
-    next_ = Next::kAnswer;
+  void Arm() {
+    if (of_->server->is_stopping()) return;
+    stage_ = Stage::kArmed;
+    ++of_->armed;
     Empty(response_);
-    responder_.reset();
+    call_.reset();
     context_.emplace();
-    responder_.emplace(&*context_);
-    operations_ = 1;  // Finish
+    call_.emplace(&*context_);
+    is_done_ = false;
+    operations_ = 1;  // the answer
     if (this->method()->waiting == Waiting::kAllowed) {
       ++operations_;
       context_->AsyncNotifyWhenDone(&on_done_);
     }
-    arm_(&*context_, &bytes_, &*responder_, server_->queue(), server_->queue(),
-         this);
+    of_->arm(&*context_, &*call_, of_->server->queue(), this);
+  }
+
+  void OnArrived() {
+    if (--of_->armed < kFewestArmed) {
+      of_->server->StartCall(std::make_unique<UnaryCall>(of_));
+    }
+    stage_ = Stage::kUnread;
+    transit_.Begin(*context_, &*call_, &bytes_);
+  }
+
+  void OnRead(bool ok) {
+    stage_ = Stage::kServed;
+    if (ok && !is_done_) return this->Begin();
+    Send(absl::InternalError("the call ended before its request"));
   }
 
   // A large request is parsed outside the turn.
@@ -81,49 +112,48 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     if (bytes_.Length() < kLongRequestBytes) {
       return ParseRequest(bytes_, request_);
     }
-    const FairMutexPause others(&server_->policy()->turn().mutex());
+    const FairMutexPause others(&of_->server->policy()->turn().mutex());
     return ParseRequest(bytes_, request_);
   }
 
   void Send(const absl::Status& status) override {
-    next_ = Next::kArm;
+    stage_ = Stage::kAnswered;
     bytes_.Clear();  // they remain when the call was refused unparsed
-    if (server_->is_stopping()) return OperationDone();
+    if (of_->server->is_stopping()) return OperationDone();
     // The caller may never read the answer.
     Empty(request_);
     if (status.ok()) {
-      responder_->Finish(response_, grpc::Status::OK, this);
+      call_->WriteAndFinish(response_, {}, grpc::Status::OK, this);
     } else {
-      responder_->FinishWithError(ToGrpcStatus(status), this);
+      call_->Finish(ToGrpcStatus(status), this);
     }
   }
 
-  // A step is followed by the next one soon: until then no other call of this
-  // object's is received, so that no more requests are kept than are armed.
+  // A step is followed by the next one soon.
   bool OnStep() override {
     is_between_steps_ = true;
     return false;
   }
 
+  // A session's account has what waits, and its limit.
   void OnWait() override {
-    if (std::exchange(is_between_steps_, false)) return;
-    if (std::exchange(has_successor_, true)) return;
-    server_->StartCall(
-        std::make_unique<UnaryCall>(server_, arm_, this->method(), metrics_));
+    if (!std::exchange(is_between_steps_, false)) transit_.Leave();
   }
 
   // The call is over on both sides; only a waiting one is cut short by that.
   void OnDone() {
-    if (next_ == Next::kAnswer) this->Cancel();
+    is_done_ = true;
+    if (stage_ == Stage::kServed) this->Cancel();
     OperationDone();
   }
 
   void OperationDone() {
     if (--operations_ > 0) return;
-    if (has_successor_) {
-      server_->RemoveCall(this);  // deletes this
+    transit_.Leave();
+    if (of_->armed < kArmedCalls) {
+      Arm();
     } else {
-      Rearm();
+      of_->server->RemoveCall(this);  // deletes this
     }
   }
 
@@ -139,35 +169,32 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     }
   }
 
-  RpcServer* const server_;
-  const Arm arm_;
-  const MethodMetrics metrics_;
-  Next next_ = Next::kArm;
+  const std::shared_ptr<Method> of_;
+  Stage stage_ = Stage::kNew;
   bool is_between_steps_ = false;
-  bool has_successor_ = false;  // another one that receives calls in its place
-  // Those that have not completed; at first, the event that arms the call.
-  int operations_ = 1;
+  bool is_done_ = false;  // the call is over on both sides
+  int operations_ = 0;    // those that have not completed, but the read
   grpc::ByteBuffer bytes_;  // the request, until it is parsed
   Request request_;
   Response response_;
   std::optional<grpc::ServerContext> context_;
-  std::optional<Responder> responder_;
+  std::optional<AsyncCall<Response>> call_;
+  Transit transit_;
   Step on_done_{[this](bool) { OnDone(); }};
 };
-
-// How many calls of one method can be in flight between gRPC and the polling
-// thread; more wait inside gRPC.
-inline constexpr int kArmedCalls = 16;
 
 // Receives the calls of one method of a generated service.
 template <typename Generated, typename Request, typename Response>
 void ServeMethod(RpcServer& server, AsyncService<Generated>& service,
                  RpcMetrics& metrics, MethodPointer<Request, Response> method) {
-  const auto arm = service.template Unary<Response>(method->name);
-  const MethodMetrics counts = metrics.ForMethod(method->service, method->name);
+  const auto shared = std::make_shared<UnaryMethod<Request, Response>>(
+      UnaryMethod<Request, Response>{
+          .server = &server,
+          .arm = service.Method(method->name),
+          .method = method,
+          .metrics = metrics.ForMethod(method->service, method->name)});
   for (int i = 0; i < kArmedCalls; ++i) {
-    server.AddCall(std::make_unique<UnaryCall<Request, Response>>(
-        &server, arm, method, counts));
+    server.AddCall(std::make_unique<UnaryCall<Request, Response>>(shared));
   }
 }
 

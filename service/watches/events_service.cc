@@ -34,7 +34,7 @@ EventsService::EventsService(PrefixCache* cache, RpcServer* server,
 void EventsService::Register(RpcMetrics& metrics) {
   server_->AddService(&grpc_);
   watches_ = std::make_unique<Watches>(
-      server_, grpc_.ServerStream<grpc::ByteBuffer>("Watch"),
+      server_, grpc_.Method("Watch"),
       [this](const v1::WatchRequest& request) { return Watch(request); },
       metrics.ForMethod(v1::Events::service_full_name(), "Watch",
                         "server_stream"));
