@@ -56,7 +56,7 @@ class HealthWatch {
     call_.Write(response_, &on_written_);
   }
 
-  bool has_arrived() const { return operations_ > 0; }
+  bool is_read() const { return is_read_; }
 
  private:
   void OnArrived(bool ok) {
@@ -70,18 +70,25 @@ class HealthWatch {
   }
 
   void OnRead(bool ok) {
-    Answer(ok);
+    if (!is_done_) Start(ok);
     transit_.Leave();
     OperationDone();
   }
 
-  void Answer(bool has_request) {
-    // One of the watches is armed for the next caller.
-    if (service_->watches_.size() > kMaxWatches + 1) return Refuse();
+  void Start(bool has_request) {
+    if (!has_request) {
+      return Refuse(absl::InternalError("the call ended before its request"));
+    }
+    if (service_->read_watches_ == kMaxWatches) {
+      return Refuse(absl::ResourceExhaustedError(absl::StrCat(
+          kMaxWatches, " callers watch the health of this server already")));
+    }
+    ++service_->read_watches_;
+    is_read_ = true;
     // A caller may send a long name and never leave. So only names that are
     // served are kept.
     HealthCheckRequest request;
-    if (has_request && ParseRequest(bytes_, request).ok() &&
+    if (ParseRequest(bytes_, request).ok() &&
         service_->services_.contains(request.service())) {
       is_served_ = true;
       name_ = request.service();
@@ -89,14 +96,11 @@ class HealthWatch {
     SendStatus();
   }
 
-  void Refuse() {
+  void Refuse(const absl::Status& status) {
     if (service_->server_->is_stopping()) return;
     is_done_ = true;
     ++operations_;
-    call_.Finish(
-        ToGrpcStatus(absl::ResourceExhaustedError(absl::StrCat(
-            kMaxWatches, " callers watch the health of this server already"))),
-        &on_finished_);
+    call_.Finish(ToGrpcStatus(status), &on_finished_);
   }
 
   void OnWritten(bool ok) {
@@ -108,11 +112,14 @@ class HealthWatch {
   // The watcher has left: a watch ends in no other way.
   void OnDone() {
     is_done_ = true;
+    transit_.CallIsOver();
     OperationDone();
   }
 
   void OperationDone() {
-    if (--operations_ == 0) service_->Remove(this);
+    if (--operations_ > 0) return;
+    if (is_read_) --service_->read_watches_;
+    service_->Remove(this);
   }
 
   HealthService* const service_;
@@ -123,6 +130,7 @@ class HealthWatch {
   std::string name_;        // the service's, if it is served
   HealthService::Response response_;
   int operations_ = 0;  // those that have not completed
+  bool is_read_ = false;
   bool is_served_ = false;
   bool is_writing_ = false;
   bool has_unsent_status_ = false;
@@ -157,7 +165,7 @@ void HealthService::Register(RpcMetrics& metrics) {
 void HealthService::AnnounceDrain() {
   if (std::exchange(drain_announced_, true)) return;
   for (const auto& [watch, owned] : watches_) {
-    if (watch->has_arrived()) watch->SendStatus();
+    if (watch->is_read()) watch->SendStatus();
   }
 }
 

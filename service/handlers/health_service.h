@@ -53,6 +53,7 @@ class HealthService {
   const ArmCall arm_watch_;
   bool drain_announced_ = false;
   absl::flat_hash_map<HealthWatch*, std::unique_ptr<HealthWatch>> watches_;
+  size_t read_watches_ = 0;  // how many of them have told what they watch
 };
 
 }  // namespace pando

@@ -46,7 +46,7 @@ void SessionStream::OnFirstRead(bool ok) {
     } else {
       Refuse(session.status());
     }
-  } else {
+  } else if (!is_done_) {
     Finish(
         absl::InvalidArgumentError("the stream ended before its first "
                                    "message"));
@@ -56,8 +56,9 @@ void SessionStream::OnFirstRead(bool ok) {
 }
 
 absl::StatusOr<SessionId> SessionStream::Open() {
-  RETURN_IF_ERROR(ParseRequest(bytes_, request_));
-  return service_->Open(request_, context_, this);
+  v1::OpenSessionRequest request;
+  RETURN_IF_ERROR(ParseRequest(bytes_, request));
+  return service_->Open(request, context_, this);
 }
 
 void SessionStream::OnRead(bool ok) {
@@ -85,6 +86,7 @@ void SessionStream::OnWritten(bool ok) {
 // ended, and may resume the session.
 void SessionStream::OnDone() {
   is_done_ = true;
+  transit_.CallIsOver();
   service_->metrics_->Record(context_.IsCancelled()
                                  ? absl::CancelledError("the stream broke")
                                  : final_status_,

@@ -55,7 +55,6 @@ class SessionStream {
   AsyncCall<v1::SessionEvent> stream_;
   Transit transit_;
   grpc::ByteBuffer bytes_;  // the message that was read last
-  v1::OpenSessionRequest request_;
   v1::SessionEvent event_;
   SessionId session_;  // none until opened
   absl::Time arrived_at_;

@@ -14,6 +14,10 @@ bool CallsInTransit::Enter(const std::string& connection, Event* call) {
   return true;
 }
 
+void CallsInTransit::Withdraw(const std::string& connection, Event* call) {
+  connections_.at(connection).queue.remove(call);
+}
+
 void CallsInTransit::Leave(const std::string& connection) {
   const auto found = connections_.find(connection);
   CHECK(found != connections_.end());

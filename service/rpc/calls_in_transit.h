@@ -1,7 +1,7 @@
 #ifndef PANDO_SERVICE_RPC_CALLS_IN_TRANSIT_H_
 #define PANDO_SERVICE_RPC_CALLS_IN_TRANSIT_H_
 
-#include <deque>
+#include <list>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,13 +24,15 @@ class CallsInTransit {
   // `call->Run(true)` is called once it may; the call must live until then, or
   // until the server's end.
   bool Enter(const std::string& connection, Event* call);
+  // A call that waits to go on does so no more.
+  void Withdraw(const std::string& connection, Event* call);
   // A call that may go on is in transit no longer.
   void Leave(const std::string& connection);
 
  private:
   struct Connection {
     int calls = 0;
-    std::deque<Event*> queue;
+    std::list<Event*> queue;
   };
 
   absl::flat_hash_map<std::string, Connection> connections_;

@@ -14,19 +14,19 @@ namespace pando {
 // releases the bytes.
 template <typename Request>
 absl::Status ParseRequest(grpc::ByteBuffer& bytes, Request& request) {
+  grpc::ByteBuffer taken;
+  taken.Swap(&bytes);
   {
-    grpc::ByteBuffer same = bytes;  // shares what it holds
+    grpc::ByteBuffer same = taken;  // shares what it holds
     grpc::ProtoBufferReader reader(&same);
     RETURN_IF_ERROR(CheckRequestParts(reader, *Request::descriptor()));
   }
-  bool is_parsed = bytes.Valid();
-  if (is_parsed) {
-    grpc::ProtoBufferReader reader(&bytes);
-    is_parsed =
-        reader.status().ok() && request.ParseFromZeroCopyStream(&reader);
+  if (taken.Valid()) {
+    grpc::ProtoBufferReader reader(&taken);
+    if (reader.status().ok() && request.ParseFromZeroCopyStream(&reader)) {
+      return absl::OkStatus();
+    }
   }
-  bytes.Clear();
-  if (is_parsed) return absl::OkStatus();
   return absl::InternalError("the request cannot be parsed");
 }
 

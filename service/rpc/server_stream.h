@@ -104,7 +104,8 @@ class StreamMethod {
 // One call, from the wait for it to its end. Owned by StreamMethod, which it
 // asks to delete it when its last operation is done.
 //
-//   arrive -> read the request -> write what the source fills in, one message after the other
+//   arrive -> read the request -> write what the source fills in, one message
+//   after the other
 //          -> finish, at the source's end or on an error
 template <typename Request, typename Response>
 class ServerStream {
@@ -168,24 +169,25 @@ class ServerStream {
   }
 
   void OnRead(bool ok) {
-    if (ok && !is_over_) {
-      auto source = Begin();
-      if (source.ok()) {
-        source_ = *std::move(source);
-        Continue();
-      } else {
-        Finish(source.status());
-      }
-    } else {
-      Finish(absl::InternalError("the call ended before its request"));
-    }
+    if (!is_over_) Start(ok);
     transit_.Leave();
     OperationDone();
+  }
+
+  void Start(bool has_request) {
+    if (!has_request) {
+      return Finish(absl::InternalError("the call ended before its request"));
+    }
+    auto source = Begin();
+    if (!source.ok()) return Finish(source.status());
+    source_ = *std::move(source);
+    Continue();
   }
 
   absl::StatusOr<std::unique_ptr<StreamSource<Response>>> Begin() {
     absl::Status admitted = AdmitArrived();
     bytes_.Clear();
+    request_.DiscardUnknownFields();  // it is kept as long as the stream
     RETURN_IF_ERROR(LoggedRefusal(std::move(admitted)));
     return method_->handler_(request_);
   }
@@ -228,6 +230,7 @@ class ServerStream {
                              MonotonicNow() - arrived_at_);
     is_over_ = true;
     source_.reset();
+    transit_.CallIsOver();
     OperationDone();
   }
 

@@ -18,7 +18,8 @@ namespace pando {
 //
 //   Begin ... room ... `then`(whether a request was read) ... Leave
 //
-// Owned by the call; lives on the polling thread. A server that stops calls
+// Owned by the call, which says when it is over on both sides: it may be so
+// before there is room. Lives on the polling thread. A server that stops calls
 // `then` no more.
 class Transit final : public Event {
  public:
@@ -37,7 +38,16 @@ class Transit final : public Event {
     if (server_->calls_in_transit().Enter(connection_, this)) Run(true);
   }
 
-  // Does nothing if it was called before.
+  // The call is over: one whose request is not being read yet waits no longer
+  // for it.
+  void CallIsOver() {
+    if (stage_ != Stage::kQueued) return;
+    server_->calls_in_transit().Withdraw(connection_, this);
+    stage_ = Stage::kOver;
+    then_(false);
+  }
+
+  // Does nothing if it was called before, or if nothing was to be read.
   void Leave() {
     if (stage_ != Stage::kRead) return;
     stage_ = Stage::kOver;

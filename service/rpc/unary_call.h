@@ -56,20 +56,13 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   Caller caller() const override { return of_->server->CallerOf(*context_); }
 
   void Run(bool ok) override {
-    switch (stage_) {
-      case Stage::kNew:
-        Arm();
-        break;
-      case Stage::kArmed:  // not ok: the server stops, nothing has arrived
-        if (ok && !of_->server->is_stopping()) OnArrived();
-        break;
-      case Stage::kUnread:  // such operations are of transit_
-      case Stage::kServed:
-        break;
-      case Stage::kAnswered:
-        OperationDone();
-        break;
-    }
+    if (stage_ == Stage::kNew) {
+      Arm();
+    } else if (stage_ == Stage::kAnswered) {
+      OperationDone();
+    } else if (ok && !of_->server->is_stopping()) {
+      OnArrived();
+    }  // else the server stops, and nothing has arrived
   }
 
  private:
@@ -80,16 +73,12 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     if (of_->server->is_stopping()) return;
     stage_ = Stage::kArmed;
     ++of_->armed;
-    Empty(response_);
     call_.reset();
     context_.emplace();
     call_.emplace(&*context_);
     is_done_ = false;
-    operations_ = 1;  // the answer
-    if (this->method()->waiting == Waiting::kAllowed) {
-      ++operations_;
-      context_->AsyncNotifyWhenDone(&on_done_);
-    }
+    operations_ = 2;  // the answer and OnDone
+    context_->AsyncNotifyWhenDone(&on_done_);
     of_->arm(&*context_, &*call_, of_->server->queue(), this);
   }
 
@@ -120,13 +109,14 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     stage_ = Stage::kAnswered;
     bytes_.Clear();  // they remain when the call was refused unparsed
     if (of_->server->is_stopping()) return OperationDone();
-    // The caller may never read the answer.
-    Empty(request_);
     if (status.ok()) {
       call_->WriteAndFinish(response_, {}, grpc::Status::OK, this);
     } else {
       call_->Finish(ToGrpcStatus(status), this);
     }
+    // gRPC has its bytes now, and the caller may never read them.
+    Empty(request_);
+    Empty(response_);
   }
 
   // A step is followed by the next one soon.
@@ -143,6 +133,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   // The call is over on both sides; only a waiting one is cut short by that.
   void OnDone() {
     is_done_ = true;
+    transit_.CallIsOver();
     if (stage_ == Stage::kServed) this->Cancel();
     OperationDone();
   }
@@ -172,8 +163,8 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   const std::shared_ptr<Method> of_;
   Stage stage_ = Stage::kNew;
   bool is_between_steps_ = false;
-  bool is_done_ = false;  // the call is over on both sides
-  int operations_ = 0;    // those that have not completed, but the read
+  bool is_done_ = false;    // the call is over on both sides
+  int operations_ = 0;      // those that have not completed, but the read
   grpc::ByteBuffer bytes_;  // the request, until it is parsed
   Request request_;
   Response response_;

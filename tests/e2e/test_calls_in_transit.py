@@ -1,6 +1,11 @@
 """Connections whose requests do not end, or whose answers are not read."""
 
+import contextlib
+
+import grpc
 import pytest
+from pando_kv import Operator
+from pandod_process import SERVING
 from process_memory import MEBIBYTE, memory_of
 from raw_calls import RawCalls
 from raw_http2 import RawHttp2
@@ -10,13 +15,21 @@ MATCH_MANY = "pando.v1.PrefixCache/MatchPrefixes"
 STATS = "pando.v1.Admin/GetStats"
 DUMP = "pando.v1.Admin/DumpTree"
 OPEN = "pando.v1.Sessions/Open"
-# As many as are in transit at once, twice and a half.
+# As many calls of a connection are in transit at once; and more than twice as many.
+IN_TRANSIT = 16
 MANY = 40
+WATCH = "grpc.health.v1.Health/Watch"
 MOST_UNREAD = 64 << 10
 
 
 def path_of(pandod) -> str:
     return pandod.address.removeprefix("unix:")
+
+
+def fill(hostile: RawHttp2) -> None:
+    """From now on its calls wait unread."""
+    for _ in range(IN_TRANSIT):
+        hostile.start(MATCH_MANY, b"", is_whole=False)
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
@@ -51,13 +64,53 @@ def test_no_more_than_the_first_bytes_of_requests_that_wait_are_received(
 ):
     pandod = start_pandod(max_tokens_per_request=1 << 20)
     request = b"\x0a\x00" * MEBIBYTE
-    in_transit = 16
     with RawHttp2(path_of(pandod)) as hostile:
+        fill(hostile)
         before = memory_of(pandod.pid, "VmHWM")
-        for _ in range(in_transit):
-            hostile.start(MATCH_MANY, b"", is_whole=False)
         taken = [
             hostile.start(MATCH_MANY, request, is_whole=is_whole) for _ in range(2)
         ]
         assert max(taken) < MOST_UNREAD
         assert memory_of(pandod.pid, "VmHWM") - before < 8 * MEBIBYTE
+
+
+@pytest.mark.parametrize("method", [STATS, DUMP, OPEN, WATCH])
+def test_calls_that_are_cancelled_before_they_are_read_leave_nothing(
+    start_pandod, method
+):
+    pandod = start_pandod()
+    with RawHttp2(path_of(pandod)) as hostile, RawCalls(pandod.address) as other:
+        fill(hostile)
+        for _ in range(15_000):
+            hostile.start(method, b"", is_whole=False)
+            hostile.cancel_last()
+        other.unary(STATS)
+        # Some thousand may be on their way. If all were kept, at 17 KiB each, it
+        # would be twice as much.
+        assert memory_of(pandod.pid, "VmRSS") < 160 * MEBIBYTE
+
+
+def test_watchers_that_have_said_nothing_keep_no_other_from_watching(start_pandod):
+    pandod = start_pandod()
+    with RawHttp2(path_of(pandod)) as hostile, contextlib.ExitStack() as stack:
+        fill(hostile)
+        for _ in range(900):
+            hostile.start(WATCH, b"", is_whole=False)
+        watch = stack.enter_context(grpc.insecure_channel(pandod.address)).unary_stream(
+            f"/{WATCH}"
+        )
+        watches = [watch(b"") for _ in range(200)]
+        for call in watches:
+            stack.callback(call.cancel)
+            assert next(call) == SERVING
+
+
+def test_a_watcher_that_has_said_nothing_is_told_nothing_at_a_drain(start_pandod):
+    pandod = start_pandod()
+    with RawHttp2(path_of(pandod)) as silent:
+        silent.start(WATCH, b"", is_whole=False)
+        silent.read_answers()
+        with Operator(pandod.address) as operator:
+            operator.drain(exit=True)
+        pandod.wait()
+        assert not silent.received

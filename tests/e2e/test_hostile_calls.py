@@ -86,7 +86,7 @@ def test_dumps_that_nobody_reads_take_a_bounded_memory(start_pandod):
 
 
 def test_watchers_of_the_health_are_bounded(start_pandod):
-    pandod = start_pandod()
+    pandod = start_pandod(max_calls_per_connection=2_000)
     with contextlib.ExitStack() as stack:
         watch = stack.enter_context(grpc.insecure_channel(pandod.address)).unary_stream(
             HEALTH_WATCH

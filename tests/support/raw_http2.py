@@ -9,14 +9,15 @@ import threading
 from collections import Counter
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_DATA, _HEADERS, _SETTINGS, _PING, _WINDOW_UPDATE = 0, 1, 4, 6, 8
+_DATA, _HEADERS, _RESET, _SETTINGS, _PING, _WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
 _ACK, _END_STREAM, _END_HEADERS = 1, 1, 4
 _INITIAL_WINDOW = 4
 _FIRST_WINDOW = 65_535
 _FRAME_BYTES = 16_384
 _ENOUGH = 1 << 24
-# More than a message's prefix of 5 bytes: a stop is that of flow control.
+# Seconds without a window after which a stop is taken for that of flow control.
 _PATIENCE = 1.0
+_CANCEL = 8
 
 
 class RawHttp2:
@@ -65,6 +66,10 @@ class RawHttp2:
             self._send(_DATA, flags, stream, message[sent : sent + size])
             sent += size
         return sent
+
+    def cancel_last(self) -> None:
+        """Ends the call that was begun last."""
+        self._send(_RESET, 0, 2 * self._calls - 1, struct.pack(">I", _CANCEL))
 
     def read_answers(self) -> None:
         """Lets the peer send the answers of all calls so far."""
@@ -127,6 +132,10 @@ def _headers_of(method: str) -> bytes:
     }
     # HPACK: literals without indexing.
     return b"".join(
-        b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
+        b"\0"
+        + bytes([len(name)])
+        + name.encode()
+        + bytes([len(value)])
+        + value.encode()
         for name, value in headers.items()
     )
