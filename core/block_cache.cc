@@ -61,8 +61,10 @@ absl::StatusOr<uint32_t> BlockCache::Publish(
     SessionId session, ReservationId reservation,
     std::span<const uint32_t> indices, std::vector<KeysOfKind>* published) {
   BlockCompletion completion(session, reservation, indices,
-                             BlockCompletion::Outcome::kPublished, published);
+                             BlockCompletion::Outcome::kPublished,
+                             /*notes_keys=*/published != nullptr);
   cache_->Finish(completion);
+  if (published != nullptr) *published = completion.TakeKeys();
   return completion.result();
 }
 
@@ -70,7 +72,8 @@ absl::StatusOr<uint32_t> BlockCache::Discard(
     SessionId session, ReservationId reservation,
     std::span<const uint32_t> indices) {
   BlockCompletion completion(session, reservation, indices,
-                             BlockCompletion::Outcome::kDiscarded, nullptr);
+                             BlockCompletion::Outcome::kDiscarded,
+                             /*notes_keys=*/false);
   cache_->Finish(completion);
   return completion.result();
 }

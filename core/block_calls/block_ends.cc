@@ -15,11 +15,16 @@ constexpr size_t kFetchedAhead = 8;
 }  // namespace
 
 bool BlockCompletion::Step(CacheParts& parts) {
-  result_ = TryStep(parts);
-  return true;
+  const absl::StatusOr<bool> is_done = TryStep(parts);
+  if (!is_done.ok()) {
+    result_ = is_done.status();
+  } else if (*is_done) {
+    result_ = unknown_;
+  }
+  return !is_done.ok() || *is_done;
 }
 
-absl::StatusOr<uint32_t> BlockCompletion::TryStep(CacheParts& parts) const {
+absl::StatusOr<bool> BlockCompletion::TryStep(CacheParts& parts) {
   ASSIGN_OR_RETURN(Session* const session, GetBlockSession(parts, session_id_));
   if (indices_.size() > kMaxBlockKeys) {
     return MakeError(Reason::kInvalidField, Subject::kIndices,
@@ -29,9 +34,28 @@ absl::StatusOr<uint32_t> BlockCompletion::TryStep(CacheParts& parts) const {
   BlockHold* const hold = parts.block_holds.Find(
       *session->blocks, {.is_reservation = true, .id = reservation_.value()});
   if (hold == nullptr || !hold->is_whole()) {
-    return static_cast<uint32_t>(std::max<size_t>(indices_.size(), 1));
+    unknown_ += static_cast<uint32_t>(
+        std::max<size_t>(indices_.size(), 1) -
+        std::min(completed_, std::max<size_t>(indices_.size(), 1)));
+    return true;
   }
-  const size_t count = hold->places.size();
+  RETURN_IF_ERROR(Check(*hold));
+  const size_t count = CountOf(*hold);
+  if (notes_keys_ && noted_ < count) {
+    NoteKeys(parts.blocks.memory(), *hold);
+    if (count > kStepKeys) return false;
+  }
+  Complete(parts, *hold,
+           outcome_ == Outcome::kPublished ? count : size_t{kStepKeys});
+  const bool is_done = completed_ == count;
+  if (hold->left == 0) parts.block_holds.Erase(*hold);
+  parts.sessions.CountBlockBytes(*session);
+  return is_done;
+}
+
+absl::Status BlockCompletion::Check(const BlockHold& hold) const {
+  if (noted_ + completed_ > 0) return absl::OkStatus();
+  const size_t count = hold.places.size();
   for (uint32_t index : indices_) {
     if (index < count) continue;
     return MakeError(
@@ -39,47 +63,52 @@ absl::StatusOr<uint32_t> BlockCompletion::TryStep(CacheParts& parts) const {
         absl::StrCat("name key ", index, "; the reservation is one of ", count,
                      " keys"));
   }
-  if (completed_ != nullptr) {
-    for (uint32_t index : indices_) {
-      NoteKey(parts.blocks.memory(), hold->places[index]);
-    }
-    for (size_t i = 0; i < (indices_.empty() ? count : 0); ++i) {
-      NoteKey(parts.blocks.memory(), hold->places[i]);
-    }
-  }
-  parts.blocks.NextUse();
-  uint32_t unknown = 0;
-  const auto complete = [&](size_t index) {
-    return outcome_ == Outcome::kPublished
-               ? parts.block_holds.Publish(*hold, index)
-               : parts.block_holds.Discard(*hold, index);
-  };
-  // Without indices from the end, so that few become leaves.
-  const size_t ends = indices_.empty() ? count : indices_.size();
-  const auto index_of = [&](size_t n) {
-    return indices_.empty() ? count - 1 - n : indices_[n];
-  };
-  for (size_t n = 0; n < ends; ++n) {
-    if (n + kFetchedAhead < ends) {
-      parts.block_holds.PrefetchEnd(*hold, index_of(n + kFetchedAhead),
-                                    outcome_ == Outcome::kPublished);
-    }
-    if (!complete(index_of(n)) && !indices_.empty()) ++unknown;
-  }
-  if (hold->left == 0) parts.block_holds.Erase(*hold);
-  parts.sessions.CountBlockBytes(*session);
-  return unknown;
+  return absl::OkStatus();
 }
 
-void BlockCompletion::NoteKey(const BlockMemory& memory,
-                              BlockPlace place) const {
+size_t BlockCompletion::CountOf(const BlockHold& hold) const {
+  return indices_.empty() ? hold.places.size() : indices_.size();
+}
+
+size_t BlockCompletion::IndexOf(const BlockHold& hold, size_t n) const {
+  return indices_.empty() ? hold.places.size() - 1 - n : indices_[n];
+}
+
+void BlockCompletion::NoteKeys(const BlockMemory& memory,
+                               const BlockHold& hold) {
+  const size_t count = CountOf(hold);
+  const size_t end = std::min<size_t>(count, noted_ + kStepKeys);
+  for (; noted_ < end; ++noted_) {
+    NoteKey(memory, hold.places[indices_.empty() ? noted_ : indices_[noted_]]);
+  }
+}
+
+void BlockCompletion::NoteKey(const BlockMemory& memory, BlockPlace place) {
   if (!IsPlace(place)) return;
   const BlockNumber block = memory.NumberOf(place);
   const KindNumber kind = memory.ExtentOf(block).kind->info.number;
-  if (completed_->empty() || completed_->back().kind != kind) {
-    completed_->push_back({.kind = kind, .keys = {}});
+  const auto [known, is_new] = place_in_keys_.try_emplace(kind, keys_.size());
+  if (is_new) keys_.push_back({.kind = kind, .keys = {}});
+  keys_[known->second].keys.append(memory.KeyOf(block));
+}
+
+void BlockCompletion::Complete(CacheParts& parts, BlockHold& hold,
+                               size_t most) {
+  const bool publishes = outcome_ == Outcome::kPublished;
+  if (completed_ == 0) parts.blocks.NextUse();
+  // Without indices from the end, so that few become leaves.
+  const size_t count = CountOf(hold);
+  const size_t end = std::min(count, completed_ + most);
+  for (; completed_ < end; ++completed_) {
+    if (completed_ + kFetchedAhead < count) {
+      parts.block_holds.PrefetchEnd(
+          hold, IndexOf(hold, completed_ + kFetchedAhead), publishes);
+    }
+    const size_t index = IndexOf(hold, completed_);
+    const bool was_open = publishes ? parts.block_holds.Publish(hold, index)
+                                    : parts.block_holds.Discard(hold, index);
+    if (!was_open && !indices_.empty()) ++unknown_;
   }
-  completed_->back().keys.append(memory.KeyOf(block));
 }
 
 BlockHold::Name BlockRelease::name(size_t i) const {

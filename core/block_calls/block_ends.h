@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/block_calls/block_call.h"
@@ -14,36 +16,53 @@
 
 namespace pando {
 
-// BlockCache::Publish, and BlockCache::Discard of some blocks: in one step, so
-// that others find all published blocks or none.
+// BlockCache::Publish, and BlockCache::Discard of some blocks. Others find all
+// published blocks or none: these are published in one step, after the steps
+// that note their keys. Blocks are discarded in steps.
 class BlockCompletion : public SteppedWork {
  public:
   enum class Outcome { kPublished, kDiscarded };
 
-  // `completed` is given the keys of the blocks, unless it is null.
   BlockCompletion(SessionId session, ReservationId reservation,
                   std::span<const uint32_t> indices, Outcome outcome,
-                  std::vector<KeysOfKind>* completed)
+                  bool notes_keys)
       : session_id_(session),
         reservation_(reservation),
         indices_(indices),
         outcome_(outcome),
-        completed_(completed) {}
+        notes_keys_(notes_keys) {}
 
   bool Step(CacheParts& parts) override;
   // How many blocks were not to be written. REQUIRES: Step returned true.
   const absl::StatusOr<uint32_t>& result() const { return result_; }
+  // The keys of the blocks, if they were to be noted; in their order for each
+  // kind.
+  std::vector<KeysOfKind> TakeKeys() { return std::move(keys_); }
 
  private:
-  absl::StatusOr<uint32_t> TryStep(CacheParts& parts) const;
-  // Adds the key of a place that is to be written still.
-  void NoteKey(const BlockMemory& memory, BlockPlace place) const;
+  // Returns whether that was the last step.
+  absl::StatusOr<bool> TryStep(CacheParts& parts);
+  absl::Status Check(const BlockHold& hold) const;
+  // How many blocks are to be completed, and the n-th one's place in the
+  // reservation.
+  size_t CountOf(const BlockHold& hold) const;
+  size_t IndexOf(const BlockHold& hold, size_t n) const;
+  // Notes the keys of so many more blocks.
+  void NoteKeys(const BlockMemory& memory, const BlockHold& hold);
+  void NoteKey(const BlockMemory& memory, BlockPlace place);
+  // Completes so many more blocks.
+  void Complete(CacheParts& parts, BlockHold& hold, size_t most);
 
   const SessionId session_id_;
   const ReservationId reservation_;
   const std::span<const uint32_t> indices_;
   const Outcome outcome_;
-  std::vector<KeysOfKind>* const completed_;
+  const bool notes_keys_;
+  size_t noted_ = 0;
+  size_t completed_ = 0;
+  std::vector<KeysOfKind> keys_;
+  absl::flat_hash_map<KindNumber, size_t> place_in_keys_;
+  uint32_t unknown_ = 0;
   absl::StatusOr<uint32_t> result_ = 0;
 };
 

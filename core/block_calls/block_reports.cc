@@ -1,6 +1,7 @@
 #include "core/block_calls/block_reports.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/requests/errors.h"
@@ -9,6 +10,8 @@ namespace pando {
 namespace {
 
 constexpr uint32_t kStepHolds = 64;
+// Of a kind its names are copied, 1 KiB at most.
+constexpr size_t kStepKinds = 64;
 
 KindStats StatsOf(const BlockTable& blocks, const Kind& kind) {
   const uint64_t slots = uint64_t{kind.slots} * kind.extents.size();
@@ -32,6 +35,15 @@ KindStats StatsOf(const BlockTable& blocks, const Kind& kind) {
 }  // namespace
 
 bool BlockCensus::Step(CacheParts& parts) {
+  if (!std::exchange(has_totals_, true)) TakeTotals(parts);
+  return parts.blocks.kinds().ForEachAfter(
+      last_, kStepKinds, [&](const Kind& kind) {
+        stats_.kinds.push_back(StatsOf(parts.blocks, kind));
+        last_ = kind.info.number;
+      });
+}
+
+void BlockCensus::TakeTotals(const CacheParts& parts) {
   const BlockMemory& memory = parts.blocks.memory();
   const Quarantine::BlockCounts quarantined =
       parts.holdings.quarantine().block_counts();
@@ -48,10 +60,6 @@ bool BlockCensus::Step(CacheParts& parts) {
             .ended_kinds = parts.blocks.kinds().ended_counters(),
             .recoveries = parts.blocks.recoveries()};
   stats_.kinds.reserve(parts.blocks.kinds().size());
-  parts.blocks.kinds().ForEach([&](const Kind& kind) {
-    stats_.kinds.push_back(StatsOf(parts.blocks, kind));
-  });
-  return true;
 }
 
 bool BlockInquiry::Step(CacheParts& parts) {

@@ -12,13 +12,18 @@
 
 namespace pando {
 
-// BlockCache::Stats, in one step.
+// BlockCache::Stats, in steps: its totals are those of the first one, and kinds
+// that are made or deleted meanwhile may be there or not.
 class BlockCensus : public SteppedWork {
  public:
   bool Step(CacheParts& parts) override;
   BlockStats Take() { return std::move(stats_); }
 
  private:
+  void TakeTotals(const CacheParts& parts);
+
+  bool has_totals_ = false;
+  KindNumber last_;
   BlockStats stats_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "core/requests/errors.h"
@@ -52,16 +53,24 @@ absl::Status KindCall::CheckMayOpen(const Session& session, size_t more) {
                    " open; the limit is ", kMaxKindsOfSession));
 }
 
+void KindOpening::Prepare() {
+  absl::flat_hash_map<KindName, const KindSpec*> first;
+  for (size_t i = 0; i < specs_.size() && agreement_.ok(); ++i) {
+    const KindSpec& spec = specs_[i];
+    const auto [known, is_first] =
+        first.try_emplace(KindName{spec.ns, spec.identity}, &spec);
+    if (!is_first) agreement_ = KindTable::CheckAgree(spec, *known->second, i);
+  }
+}
+
 absl::Status KindOpening::Check(const CacheParts& parts,
                                 const Session& session) const {
+  RETURN_IF_ERROR(agreement_);
   const KindTable& kinds = parts.blocks.kinds();
   size_t more = 0;
   size_t more_open = 0;
   for (size_t i = 0; i < specs_.size(); ++i) {
     RETURN_IF_ERROR(kinds.Check(specs_[i], i));
-    for (size_t j = 0; j < i; ++j) {
-      RETURN_IF_ERROR(KindTable::CheckAgree(specs_[i], specs_[j], i));
-    }
     const Kind* const kind =
         kinds.Find(KindName{specs_[i].ns, specs_[i].identity});
     more += kind == nullptr;

@@ -53,6 +53,8 @@ class KindOpening : public KindCall {
   KindOpening(SessionId session, std::span<const KindSpec> specs)
       : KindCall(session, specs.size()), specs_(specs) {}
 
+  void Prepare() override;
+
  protected:
   absl::Status Check(const CacheParts& parts,
                      const Session& session) const override;
@@ -60,6 +62,7 @@ class KindOpening : public KindCall {
 
  private:
   const std::span<const KindSpec> specs_;
+  absl::Status agreement_;  // whether kinds that are named twice are the same
 };
 
 class KindSearch : public KindCall {

@@ -77,6 +77,16 @@ class KindTable {
   void ForEach(F&& visit) const {
     for (const auto& [number, kind] : kinds_) visit(*kind);
   }
+  // At most `most` kinds after `last`, in the order of their numbers. Returns
+  // whether those were all.
+  template <typename F>
+  bool ForEachAfter(KindNumber last, size_t most, F&& visit) const {
+    auto kind = kinds_.upper_bound(last);
+    for (; kind != kinds_.end() && most > 0; ++kind, --most) {
+      visit(*kind->second);
+    }
+    return kind == kinds_.end();
+  }
   size_t size() const { return kinds_.size(); }
   // The sum of the counters of kinds that were deleted.
   const KindCounters& ended_counters() const { return ended_counters_; }

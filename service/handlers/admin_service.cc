@@ -117,13 +117,21 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics,
                             "server_stream"));
 }
 
-absl::Status AdminService::GetStats(const v1::GetStatsRequest&,
-                                    v1::GetStatsResponse& response,
-                                    const WaitingCall& call) {
+std::optional<absl::Status> AdminService::GetStats(
+    const v1::GetStatsRequest&, v1::GetStatsResponse& response,
+    WaitingCall& call) {
+  if (blocks_ == nullptr) return AnswerStats(call, response);
+  return stepped_->AnswerFromCache<BlockCensus>(
+      call, [] { return BlockCensus(); },
+      [&](BlockCensus& done) {
+        FillBlockFigures(done.Take(), response.mutable_blocks());
+        return AnswerStats(call, response);
+      });
+}
+
+absl::Status AdminService::AnswerStats(const WaitingCall& call,
+                                       v1::GetStatsResponse& response) {
   FillStats(cache_->Stats(), &response);
-  if (blocks_ != nullptr) {
-    FillBlockFigures(blocks_->Stats(), response.mutable_blocks());
-  }
   if (tiers_ != nullptr) FillTiers(*tiers_, &response);
   // Each of these belongs to some tenant.
   if (!call.spans_namespaces()) response.clear_quota_classes();

@@ -79,9 +79,9 @@ class AdminService {
   void Register(RpcServer& server, RpcMetrics& metrics,
                 const DataPath& data_path);
 
-  absl::Status GetStats(const v1::GetStatsRequest& request,
-                        v1::GetStatsResponse& response,
-                        const WaitingCall& call);
+  std::optional<absl::Status> GetStats(const v1::GetStatsRequest& request,
+                                       v1::GetStatsResponse& response,
+                                       WaitingCall& call);
   std::optional<absl::Status> Flush(const v1::FlushRequest& request,
                                     v1::FlushResponse& response,
                                     WaitingCall& call);
@@ -131,6 +131,9 @@ class AdminService {
 
   // NO_BLOCK_MEMORY.
   absl::Status CheckBlockMemory() const;
+  // Fills in all but the figures of blocks.
+  absl::Status AnswerStats(const WaitingCall& call,
+                           v1::GetStatsResponse& response);
   void Answer(TieredExplanation& done,
               v1::ExplainMatchResponse& response) const;
   absl::StatusOr<std::unique_ptr<DumpSource>> DumpTree(

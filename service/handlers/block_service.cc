@@ -47,10 +47,6 @@ std::vector<Id> IdsOf(const auto& ids) {
   return std::vector<Id>(ids.begin(), ids.end());
 }
 
-std::span<const uint32_t> IndicesOf(const PackedIds& indices) {
-  return {indices.data(), static_cast<size_t>(indices.size())};
-}
-
 // The cache's work of one call, and the list that it goes through.
 template <typename W, typename Item>
 class ListWork final : public SteppedCalls::Work {
@@ -75,6 +71,7 @@ class ListWork final : public SteppedCalls::Work {
 };
 
 using ReserveWork = ListWork<BlockReserve, BlockKeys>;
+using CompletionWork = ListWork<BlockCompletion, uint32_t>;
 using ReleaseWork = ListWork<BlockRelease, BlockLockId>;
 
 // Searches the memory, then the tier.
@@ -343,31 +340,44 @@ std::optional<absl::Status> BlockService::ReserveBlocks(
       [&](ReserveWork& done) { return FillPlaces(done.work(), response); });
 }
 
-absl::Status BlockService::PublishBlocks(
-    const v1::PublishBlocksRequest& request,
-    v1::PublishBlocksResponse& response) {
+template <typename Request, typename Response>
+std::optional<absl::Status> BlockService::Complete(
+    const Request& request, Response& response, WaitingCall& call,
+    BlockCompletion::Outcome outcome) {
   RETURN_IF_ERROR(CheckCount("indices", request.indices_size(), kMaxKeys));
-  std::vector<KeysOfKind> published;
-  ASSIGN_OR_RETURN(const uint32_t unknown,
-                   blocks_->Publish(SessionId(request.session_id()),
-                                    ReservationId(request.reservation()),
-                                    IndicesOf(request.indices()),
-                                    tier_ == nullptr ? nullptr : &published));
-  if (tier_ != nullptr) tier_->Published(std::move(published));
-  response.set_unknown(unknown);
-  return absl::OkStatus();
+  const bool stores =
+      tier_ != nullptr && outcome == BlockCompletion::Outcome::kPublished;
+  return stepped_->Answer<CompletionWork>(
+      call,
+      [&] {
+        return std::make_unique<CompletionWork>(
+            cache_, IdsOf<uint32_t>(request.indices()),
+            [&](std::span<const uint32_t> list) {
+              return BlockCompletion(SessionId(request.session_id()),
+                                     ReservationId(request.reservation()), list,
+                                     outcome, stores);
+            });
+      },
+      [&](CompletionWork& done) -> absl::Status {
+        ASSIGN_OR_RETURN(const uint32_t unknown, done.work().result());
+        if (stores) tier_->Published(done.work().TakeKeys());
+        response.set_unknown(unknown);
+        return absl::OkStatus();
+      });
 }
 
-absl::Status BlockService::DiscardBlocks(
+std::optional<absl::Status> BlockService::PublishBlocks(
+    const v1::PublishBlocksRequest& request,
+    v1::PublishBlocksResponse& response, WaitingCall& call) {
+  return Complete(request, response, call,
+                  BlockCompletion::Outcome::kPublished);
+}
+
+std::optional<absl::Status> BlockService::DiscardBlocks(
     const v1::DiscardBlocksRequest& request,
-    v1::DiscardBlocksResponse& response) {
-  RETURN_IF_ERROR(CheckCount("indices", request.indices_size(), kMaxKeys));
-  ASSIGN_OR_RETURN(const uint32_t unknown,
-                   blocks_->Discard(SessionId(request.session_id()),
-                                    ReservationId(request.reservation()),
-                                    IndicesOf(request.indices())));
-  response.set_unknown(unknown);
-  return absl::OkStatus();
+    v1::DiscardBlocksResponse& response, WaitingCall& call) {
+  return Complete(request, response, call,
+                  BlockCompletion::Outcome::kDiscarded);
 }
 
 std::optional<absl::Status> BlockService::ReleaseBlocks(

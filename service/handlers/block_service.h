@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "core/block_cache.h"
+#include "core/block_calls/block_ends.h"
 #include "pando/v1/blocks.grpc.pb.h"
 #include "service/calls/method_metrics.h"
 #include "service/handlers/data_path.h"
@@ -64,15 +65,23 @@ class BlockService {
   std::optional<absl::Status> ReserveBlocks(
       const v1::ReserveBlocksRequest& request,
       v1::ReserveBlocksResponse& response, WaitingCall& call);
-  absl::Status PublishBlocks(const v1::PublishBlocksRequest& request,
-                             v1::PublishBlocksResponse& response);
-  absl::Status DiscardBlocks(const v1::DiscardBlocksRequest& request,
-                             v1::DiscardBlocksResponse& response);
+  std::optional<absl::Status> PublishBlocks(
+      const v1::PublishBlocksRequest& request,
+      v1::PublishBlocksResponse& response, WaitingCall& call);
+  std::optional<absl::Status> DiscardBlocks(
+      const v1::DiscardBlocksRequest& request,
+      v1::DiscardBlocksResponse& response, WaitingCall& call);
   std::optional<absl::Status> ReleaseBlocks(
       const v1::ReleaseBlocksRequest& request,
       v1::ReleaseBlocksResponse& response, WaitingCall& call);
 
  private:
+  // Publishes or discards.
+  template <typename Request, typename Response>
+  std::optional<absl::Status> Complete(const Request& request,
+                                       Response& response, WaitingCall& call,
+                                       BlockCompletion::Outcome outcome);
+
   PrefixCache* const cache_;
   BlockCache* const blocks_;
   SteppedCalls* const stepped_;
