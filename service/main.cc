@@ -160,6 +160,13 @@ int CannotStart(const absl::Status& why) {
 }
 
 int Main(int argc, char** argv) {
+  // Done first, as a signal may come at once, and before there are threads,
+  // which inherit it. SIGPIPE would end pandod when the reader of its log is
+  // gone, and SIGXFSZ when memory or a file is larger than `ulimit -f` allows;
+  // calls that are refused say why.
+  pthread_sigmask(SIG_BLOCK, &kSignals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   const absl::StatusOr<CommandLine> command = ParseOptions(argc, argv, environ);
   if (!command.ok()) {
     std::fprintf(stderr, "pandod: %s\n",
@@ -186,12 +193,6 @@ int Main(int argc, char** argv) {
   // of a call.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
-  // Done before there are threads, which inherit it. SIGPIPE would end pandod
-  // when the reader of its log is gone, and SIGXFSZ when memory or a file is
-  // larger than `ulimit -f` allows; calls that are refused say why.
-  pthread_sigmask(SIG_BLOCK, &kSignals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
   StartLog(options.log_level, options.log_format);
   RaiseDescriptorLimit();
   WarnOfFileLimit();

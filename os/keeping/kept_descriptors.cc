@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "os/logging/log.h"
 #include "os/service_manager.h"
 
 namespace pando {
@@ -115,6 +116,8 @@ void KeptDescriptors::ForgetRest() {
       ++it;
       continue;
     }
+    Log(LogLevel::kWarning, "what was kept for this pandod is given up",
+        {{"name", it->first}, {"bytes", BytesOf(it->first)}});
     TellServiceManager(absl::StrCat("FDSTOREREMOVE=1\nFDNAME=", it->first));
     it = kept_.erase(it);
   }

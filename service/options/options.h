@@ -113,7 +113,7 @@ struct Options {
   // Limits of one session; zero: no limit.
   uint32_t max_locks_per_session = 65536;
   uint32_t max_reserved_pages_per_session = 0;
-  uint32_t max_block_locks_per_session = 0;
+  uint32_t max_block_locks_per_session = 1 << 20;
   uint32_t max_reserved_blocks_per_session = 0;
   uint64_t max_kept_bytes_per_session = uint64_t{256} << 20;
   uint32_t max_calls_per_second = 0;
