@@ -133,6 +133,23 @@ TEST_F(ClientBlockTest, AShapeLeavesKeysOut) {
   EXPECT_THAT(look(Shape::kCheckpoint, 0), ElementsAre(false, false, true));
 }
 
+TEST_F(ClientBlockTest, AfterARestartTheMemoryIsToBeAttachedAgain) {
+  const auto client = Connect();
+  BlockClient blocks = client->blocks();
+  ASSERT_TRUE(blocks.AttachMemory().ok());
+  const uint64_t epoch = client->epoch();
+  pandod_.reset();
+  StartPandod();
+  ASSERT_TRUE(Eventually([&] { return client->epoch() != epoch; }));
+  const uint32_t kind = Open(*client);
+  const std::string keys = Key('a');
+  EXPECT_THAT(blocks.Reserve(1, {{{.kind = kind, .keys = keys}}}).status(),
+              FailsWith(reason::kSessionLost));
+  EXPECT_THAT(blocks.Acquire(1, {{{.kind = kind, .keys = keys}}}).status(),
+              FailsWith(reason::kSessionLost));
+  Store(*client, kind, keys);
+}
+
 TEST_F(ClientBlockTest, DiscardedPlacesAreFree) {
   const auto client = Connect();
   const uint32_t kind = Open(*client);

@@ -19,7 +19,13 @@ from cutter import Cutter
 from eventually import eventually
 from impatience import impatient
 from metrics_page import free_address
-from pando_kv import AwayError, Client, DeadlineError, PandoError
+from pando_kv import (
+    AwayError,
+    Client,
+    DeadlineError,
+    PandoError,
+    SessionLostError,
+)
 from pando_kv.blocks import MISSING, PENDING, are_places
 from worker_process import WorkerProcess
 
@@ -165,6 +171,37 @@ def test_after_a_restart_everything_is_void_but_the_old_memory_can_be_read(
         assert client.lookup_blocks([of(again, keys(3))]).tolist() == [MISSING] * 3
         stored = store(client, fresh, 1, again, keys(3))
         assert_holds(fresh, again, keys(3), stored)
+
+
+@pytest.mark.parametrize("transport", ["lane", "grpc"])
+def test_after_a_restart_nothing_is_reserved_until_the_memory_is_attached_again(
+    start_pandod, transport
+):
+    pandod = start_pandod(**BLOCKS_ONLY)
+    with Client(pandod.address, lane=transport == "lane") as client:
+        client.attach_memory()
+        pandod.kill()
+        pandod.start()
+        eventually(lambda: client.generation == 2)
+        (kind,) = client.open_kinds([spec()])
+        for call in (
+            lambda: client.acquire_blocks(1, [of(kind, keys(3))]),
+            lambda: client.reserve_blocks(1, [of(kind, keys(3))]),
+        ):
+            with pytest.raises(SessionLostError, match="block memory of session 1"):
+                call()
+        store(client, client.attach_memory(), 1, kind, keys(3))
+
+
+def test_a_scheduler_that_attaches_no_memory_reserves_in_every_session(start_pandod):
+    pandod = start_pandod(**BLOCKS_ONLY)
+    with Client(pandod.address) as client:
+        for generation in (1, 2):
+            eventually(lambda expected=generation: client.generation == expected)
+            (kind,) = client.open_kinds([spec()])
+            assert are_places(client.reserve_blocks(1, [of(kind, keys(3))])).all()
+            pandod.kill()
+            pandod.start()
 
 
 def test_what_a_call_without_an_answer_locked_or_reserved_is_given_back(

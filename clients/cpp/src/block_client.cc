@@ -137,6 +137,7 @@ absl::StatusOr<BlockMemory> BlockClient::AttachMemory() const {
       ShardMapping mapping,
       MapShard({.device = "host", .size_bytes = memory.sizes.front()},
                memory.descriptors.front(), /*wanted=*/nullptr));
+  connection_->MemoryAttached(session.id);
   return BlockMemory(session.epoch, mapping.bytes, std::move(mapping.owner));
 }
 
@@ -196,7 +197,7 @@ absl::StatusOr<std::vector<Place>> BlockClient::LookUp(
 absl::StatusOr<std::vector<Place>> BlockClient::Acquire(
     uint64_t lock, std::span<const BlockKeys> keys,
     const AcquireOptions& options) const {
-  ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
+  ASSIGN_OR_RETURN(const Session session, connection_->SessionOfMemory());
   v1::AcquireBlocksRequest request;
   request.set_session_id(session.id);
   request.set_lock(lock);
@@ -212,7 +213,7 @@ absl::StatusOr<std::vector<Place>> BlockClient::Acquire(
 
 absl::StatusOr<std::vector<Place>> BlockClient::Reserve(
     uint64_t reservation, std::span<const BlockKeys> keys, bool all) const {
-  ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
+  ASSIGN_OR_RETURN(const Session session, connection_->SessionOfMemory());
   v1::ReserveBlocksRequest request;
   request.set_session_id(session.id);
   request.set_reservation(reservation);

@@ -102,9 +102,16 @@ absl::StatusOr<Session> Connection::PresentSession() const {
 absl::Status Connection::CheckSession(uint64_t session_id) const {
   if (session_id != 0 && session_id == session().id) return absl::OkStatus();
   return WithReason(
-      absl::FailedPreconditionError(
-          "the session of these locks and pages is lost; drop them"),
+      absl::FailedPreconditionError("the session of these locks, pages or "
+                                    "block memory is lost; drop them"),
       reason::kSessionLost);
+}
+
+absl::StatusOr<Session> Connection::SessionOfMemory() const {
+  ASSIGN_OR_RETURN(const Session session, PresentSession());
+  const uint64_t attached = memory_of_.load();
+  if (attached != 0) RETURN_IF_ERROR(CheckSession(attached));
+  return session;
 }
 
 absl::Status Connection::Repeat(absl::Time deadline,

@@ -66,6 +66,12 @@ class Connection {
   // OK while this session is the present one, else SESSION_LOST.
   absl::Status CheckSession(uint64_t session_id) const;
 
+  // The block memory was attached for this session.
+  void MemoryAttached(uint64_t session_id) { memory_of_.store(session_id); }
+  // The present session, unless the block memory that was attached last is that
+  // of an earlier one: its places may lie in other memory.
+  absl::StatusOr<Session> SessionOfMemory() const;
+
   // One blocking call, for example
   // Call(prefix_cache(), &v1::PrefixCache::Stub::Evict, request).
   template <typename Stub, typename Request, typename Response>
@@ -268,6 +274,7 @@ class Connection {
       const google::protobuf::RepeatedField<uint32_t>& page_ids,
       uint64_t free_id);
 
+  std::atomic<uint64_t> memory_of_ = 0;  // 0: none was attached
   const ConnectOptions options_;
   const std::shared_ptr<const Endpoint> endpoint_;
   Operator operator_;

@@ -221,6 +221,8 @@ void CopyOnGpu(CudaCopier& copier, const Numbers& targets,
 NB_MODULE(_native, m) {
   namespace nb = nanobind;
   using namespace pando::python;
+  // Codecs live in modules of Python, which are not torn down at the exit.
+  nb::set_leak_warnings(false);
   m.doc() = "Lanes: calls to pandod over shared memory.";
   m.attr("SMALL_ANSWER_BYTES") = pando::lane::kSmallAnswerBytes;
   m.attr("PAGE_ANSWER_BYTES") = pando::lane::kPageAnswerBytes;

@@ -60,12 +60,15 @@ def attach_memory(
 ) -> Call[MemoryGrant]:
     """`session_id` is that of another process of the engine, for which this one writes;
     None: the client's own."""
-    if session_id is None:
-        session_id = sessions.current().session_id
+    own = sessions.current() if session_id is None else None
+    if own is not None:
+        session_id = own.session_id
     request = blocks_pb2.AttachMemoryRequest(session_id=session_id)
 
     def parse(data: bytes) -> MemoryGrant:
         response = blocks_pb2.AttachMemoryResponse.FromString(data)
+        if own is not None:
+            sessions.memory_attached(own)
         return MemoryGrant(
             response.epoch,
             response.memory_bytes,
@@ -131,7 +134,7 @@ def acquire_blocks(
     all: bool,
     load: bool,
 ) -> Call[Uint32Array]:
-    session = sessions.current()
+    session = sessions.require_memory()
     request = AcquireBlocksRequest(
         session_id=session.session_id, lock=lock, keys=keys, all=all, load=load
     )
@@ -150,7 +153,7 @@ def acquire_blocks(
 def reserve_blocks(
     sessions: SessionTracker, reservation: int, keys: Sequence[BlockKeys], *, all: bool
 ) -> Call[Uint32Array]:
-    session = sessions.current()
+    session = sessions.require_memory()
     request = ReserveBlocksRequest(
         session_id=session.session_id, reservation=reservation, keys=keys, all=all
     )

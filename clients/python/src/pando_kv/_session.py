@@ -61,6 +61,7 @@ class SessionTracker:
         self.draining = False
         # As the last answer told that tells it.
         self.room: PageRoom | None = None
+        self._memory_of: Session | None = None
         self._last_error: PandoError | None = None
         # The first session, or why there can be none.
         self.first: Future[Session] = Future()
@@ -145,6 +146,20 @@ class SessionTracker:
             raise _lost("page_ids", generation)
         return session
 
+    def memory_attached(self, session: Session) -> None:
+        """The block memory was attached for this session."""
+        self._memory_of = session
+
+    def require_memory(self) -> Session:
+        """The current session, unless the block memory that was attached last is that
+        of an earlier one: its places may lie in other memory. A client that attaches
+        none, such as a scheduler's, has no such memory."""
+        session = self.current()
+        attached = self._memory_of
+        if attached is not None and attached is not session:
+            raise _lost("block memory", attached.generation)
+        return session
+
     def _opened(self, opened: session_pb2.SessionOpened) -> None:
         if self._closed:
             return
@@ -182,5 +197,5 @@ def _lost(handle: str, generation: int) -> SessionLostError:
     return SessionLostError(
         "SESSION_LOST",
         f"{handle} of session {generation}, which is not the client's session now: "
-        "drop every lock and page id of a session that is over",
+        "drop every lock, page id and block memory of a session that is over",
     )
