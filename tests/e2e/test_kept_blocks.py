@@ -227,6 +227,22 @@ def test_a_memory_of_another_size_begins_empty_and_says_so(tmp_path):
             assert ledger.read(len(WHOLE)) == bytes(len(WHOLE))
 
 
+def test_a_pandod_without_block_memory_says_that_it_gives_up_what_was_kept(tmp_path):
+    config = config_of(tmp_path, memory=16 * MIB, **{"block-extent": MIB})
+    options = BLOCKS_ONLY | dict.fromkeys(("memory", "block_extent"))
+    with kept(tmp_path, config=config, **options) as server:
+        fill(server)
+        config_of(tmp_path, **{"pool-pages": 16})
+        restart(server)
+        given_up = [
+            line
+            for line in server.log().splitlines()
+            if "what was kept for this pandod is given up" in line
+        ]
+        for name in ("blocks", "block-ledger"):
+            assert any(f'"{name}"' in line for line in given_up)
+
+
 def test_a_new_version_has_the_blocks_of_the_one_before(tmp_path):
     with kept(tmp_path, **BLOCKS_ONLY) as server:
         fill(server)

@@ -413,6 +413,29 @@ def test_a_pandod_that_was_stopped_takes_its_signals_when_it_goes_on(start_pando
     assert pandod.wait() == 0
 
 
+@pytest.mark.parametrize("sent", [signal.SIGHUP, signal.SIGUSR1])
+def test_a_signal_that_comes_while_it_starts_does_not_end_it(tmp_path, sent):
+    class Signalled(Pandod):
+        def _wait_serving(self) -> None:
+            # Before its first look at its options, and long before it serves.
+            eventually(lambda: blocked_signals(self.pid) >> (sent - 1) & 1)
+            assert "pandod serves" not in self.log()
+            os.kill(self.pid, sent)
+            super()._wait_serving()
+
+    pandod = Signalled(tmp_path)
+    pandod.start()
+    assert pandod.stop() == 0
+
+
+def blocked_signals(pid: int) -> int:
+    """A bit for each signal, the first one for signal 1."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("SigBlk:"):
+            return int(line.split()[1], 16)
+    raise AssertionError("no SigBlk")
+
+
 def test_an_idle_pandod_ends_at_once(start_pandod):
     pandod = start_pandod(drain_timeout="1h")
     with Client(pandod.address) as client:
