@@ -1,4 +1,4 @@
-"""Starts pandod and the programs of bench/python beside it, all on one CPU."""
+"""Starts pandod and the programs of bench/python beside it, on one CPU or on two."""
 
 import contextlib
 import json
@@ -32,12 +32,16 @@ def python_trace(
     transport: str,
     *,
     handles: bool = False,
+    begun: bool = False,
+    on_two_cpus: bool = False,
     requests: int = 3000,
     python: str = sys.executable,
 ) -> dict[str, float]:
     """The figures that bench/python/pando_trace.py prints."""
-    with serving(build) as address:
+    cpu = max(os.sched_getaffinity(0)) if on_two_cpus else _first_cpu()
+    with _serving(build, cpu) as (address, _):
         more = ["--handles"] if handles else []
+        more += ["--begun"] if begun else []
         more += ["--requests", str(requests)]
         return _json_of(python, "pando_trace.py", address, transport, trace, *more)
 

@@ -1,9 +1,10 @@
 """The Python client beside SGLang's own cache in process, in one run.
 
-Both serve the same requests with the same tokens in the same order, on one CPU. Each
-round runs all of them once; the figures are medians over the rounds. SGLang runs in an
-environment of its own, outside the clone, and so does the client then; its package is
-put beside it, in build/bench.
+Both serve the same requests with the same tokens in the same order, on one CPU; the
+client also with a CPU for itself and one for pandod. Each round runs all of them once;
+the figures are medians over the rounds. SGLang runs in an environment of its own,
+outside the clone, and so does the client then; its package is put beside it, in
+build/bench.
 
 usage: python bench/sglang.py --python PYTHON [--build build/release] [--traces FOLDER]
 """
@@ -13,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
@@ -21,8 +23,46 @@ from replays import add_traces_option, find_traces
 from rows import Row, print_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-# Bounds on the ratio to SGLang: of the mean, and of the p99.
-LIMITS = {"whole prompts": (0.35, 0.5), "handles": (0.10, None)}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a worker uses Pando, with bounds on the ratio to SGLang of the mean and the
+    p99."""
+
+    name: str
+    mean_limit: float | None = None
+    p99_limit: float | None = None
+    transport: str = "lane"
+    handles: bool = False
+    begun: bool = False
+    on_two_cpus: bool = False
+
+
+CHATS = (
+    Way("whole prompts", 0.25, 0.35),
+    Way("whole prompts, publications begun", 0.25, 0.35, begun=True),
+    Way("whole prompts, a CPU each", 0.15, 0.25, on_two_cpus=True),
+    Way(
+        "whole prompts, publications begun, a CPU each",
+        *(0.15, 0.25),
+        begun=True,
+        on_two_cpus=True,
+    ),
+    Way("whole prompts, over gRPC", transport="grpc"),
+)
+AGENTS = (
+    Way("whole prompts"),
+    Way("from handles", 0.10, 0.25, handles=True),
+    Way(
+        "from handles, publications begun, a CPU each",
+        *(0.10, 0.25),
+        handles=True,
+        begun=True,
+        on_two_cpus=True,
+    ),
+    Way("from handles, over gRPC", transport="grpc", handles=True),
+)
 
 
 def main() -> int:
@@ -39,25 +79,23 @@ def main() -> int:
     _install_client(options.python)
     chats, agents = find_traces(options.traces)
     rows, summary = [], {}
-    for trace, requests, ways in (
-        (chats, 3000, ("whole prompts",)),
-        (agents, 1000, ("whole prompts", "handles")),
-    ):
+    for trace, requests, ways in ((chats, 3000, CHATS), (agents, 1000, AGENTS)):
         rounds: dict[str, list[dict]] = {}
         for _ in range(options.rounds):
             made = {
                 "SGLang": sglang_trace(options.python, "rust", trace.path, requests)
             }
-            for transport in ("lane", "grpc"):
-                for way in ways:
-                    made[f"{transport}, {way}"] = python_trace(
-                        options.build,
-                        trace.path,
-                        transport,
-                        handles=way == "handles",
-                        requests=requests,
-                        python=options.python,
-                    )
+            for way in ways:
+                made[way.name] = python_trace(
+                    options.build,
+                    trace.path,
+                    way.transport,
+                    handles=way.handles,
+                    begun=way.begun,
+                    on_two_cpus=way.on_two_cpus,
+                    requests=requests,
+                    python=options.python,
+                )
             for name, result in made.items():
                 rounds.setdefault(name, []).append(result)
         middle = {
@@ -90,30 +128,22 @@ def _install_client(python: str) -> None:
     os.environ["PYTHONPATH"] = str(folder)
 
 
-def _rows(trace: str, ways: tuple[str, ...], middle: dict[str, dict]) -> list[Row]:
-    rows = []
-    for transport in ("lane", "grpc"):
-        for way in ways:
-            # A target of whole prompts is one of chats alone.
-            is_target = transport == "lane" and (
-                way == "handles" or trace == "conversation"
-            )
-            limits = LIMITS[way] if is_target else (None, None)
-            for figure, limit in (
-                ("mean", limits[0]),
-                ("p99", limits[1]),
-                ("p50", None),
-            ):
-                rows.append(
-                    Row(
-                        f"{trace}, Pando {transport}, {way}, {figure}; floor: SGLang",
-                        middle[f"{transport}, {way}"][figure],
-                        "us",
-                        middle["SGLang"][figure],
-                        ratio_limit=limit,
-                    )
-                )
-    return rows
+def _rows(trace: str, ways: tuple[Way, ...], middle: dict[str, dict]) -> list[Row]:
+    return [
+        Row(
+            f"{trace}, {way.name}, {figure}; floor: SGLang",
+            middle[way.name][figure],
+            "us",
+            middle["SGLang"][figure],
+            ratio_limit=limit,
+        )
+        for way in ways
+        for figure, limit in (
+            ("mean", way.mean_limit),
+            ("p99", way.p99_limit),
+            ("p50", None),
+        )
+    ]
 
 
 if __name__ == "__main__":

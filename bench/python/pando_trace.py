@@ -1,7 +1,10 @@
 """A trace through the Python client: of each request admission (match, lock, reserve)
 and finish (publish, unlock).
 
-usage: python pando_trace.py ADDRESS lane|grpc TRACE [--requests N] [--handles]
+With --begun nothing waits for a finish: it is begun, and its result is taken after the
+next admission, as by an engine that computes meanwhile.
+
+usage: python pando_trace.py ADDRESS lane|grpc TRACE [--requests N] [--handles] [--begun]
 """
 
 import argparse
@@ -10,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import traces
-from pando_kv import Client, PrefixHandle
+from pando_kv import Client, Insert, PrefixHandle
+from pando_kv.client import Answer
 from summary import print_result
 
 
@@ -48,6 +52,7 @@ def main() -> None:
     parser.add_argument("trace", type=Path)
     parser.add_argument("--requests", type=int, default=3000)
     parser.add_argument("--handles", action="store_true")
+    parser.add_argument("--begun", action="store_true")
     options = parser.parse_args()
 
     spent, hit, asked = [], 0, 0
@@ -57,6 +62,7 @@ def main() -> None:
         assert client.transport == options.transport, client.why_no_lane
         page_tokens = client.pool.layout.page_tokens
         handles = BlockHandles(page_tokens)
+        unfinished: list[tuple[traces.Request, Answer[Insert]]] = []
         for request in traces.read(options.trace, page_tokens, options.requests):
             prompt = request.prompt()
             after = handles.find(request) if options.handles else None
@@ -65,22 +71,30 @@ def main() -> None:
                 prompt, lock=True, reserve_tokens=prompt.size, after=after
             )
             matched = now()
-            rest = prompt.size - match.matched_tokens
+            finish = {
+                "lock": match.lock,
+                "unlock": True,
+                "prompt_tokens": prompt.size - match.matched_tokens,
+            }
+            pages = match.reserved_page_ids
             computed = now()
-            done = client.insert(
-                (),
-                match.reserved_page_ids,
-                lock=match.lock,
-                unlock=True,
-                prompt_tokens=rest,
-            )
+            if options.begun:
+                done = [(each, answer.result()) for each, answer in unfinished]
+                batch = client.batch()
+                unfinished = [(request, batch.insert((), pages, **finish))]
+                batch.begin()
+            else:
+                done = [(request, client.insert((), pages, **finish))]
             end = now()
             spent.append(matched - begin + end - computed)
             hit += match.matched_tokens
             asked += prompt.size
             if options.handles:
                 handles.add(request, match.handle)
-                handles.add(request, done.handle)
+                for each, inserted in done:
+                    handles.add(each, inserted.handle)
+        for _, answer in unfinished:
+            answer.result()
         assert client.check_invariants() == []
     print_result(f"Pando, {options.transport}", spent, hit / max(asked, 1))
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/check.h"
 #include "base/status_macros.h"
 #include "core/operators/session_ends.h"
 #include "core/requests/errors.h"
@@ -19,6 +20,9 @@ namespace pando {
 namespace {
 
 constexpr size_t kMaxClientNameBytes = 128;
+// A worker has one or a few. On each stream its peer may leave a message
+// unfinished, of the largest size, for as long as it likes.
+constexpr int kMaxStreamsOfConnection = 64;
 
 }  // namespace
 
@@ -54,6 +58,12 @@ void SessionService::Arm() {
 
 void SessionService::Remove(SessionStream* stream) { streams_.erase(stream); }
 
+void SessionService::LeftConnection(const grpc::ServerContext& call) {
+  const auto found = streams_of_connection_.find(call.peer());
+  CHECK(found != streams_of_connection_.end());
+  if (--found->second == 0) streams_of_connection_.erase(found);
+}
+
 void SessionService::EndIfNotAdmitted() {
   for (const auto& [session, current] : current_)
     current.stream->EndIfNotAdmitted();
@@ -76,6 +86,14 @@ absl::StatusOr<SessionId> SessionService::Open(
         absl::StrCat("client_name has ", request.client_name().size(),
                      " bytes; the limit is ", kMaxClientNameBytes));
   }
+  const auto streams = streams_of_connection_.find(call.peer());
+  if (streams != streams_of_connection_.end() &&
+      streams->second == kMaxStreamsOfConnection) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "there are ", streams->second,
+        " sessions on this connection, as many as it may have; others need "
+        "other connections"));
+  }
   SessionId session(request.resume_session_id());
   if (session != SessionId()) {
     ASSIGN_OR_RETURN(const SessionNumber resumed,
@@ -94,6 +112,7 @@ absl::StatusOr<SessionId> SessionService::Open(
     Log(LogLevel::kInfo, "session opened",
         {{"session", number.value()}, {"client_name", request.client_name()}});
   }
+  ++streams_of_connection_[call.peer()];
   return session;
 }
 

@@ -65,6 +65,8 @@ class SessionService {
   // Waits for the next stream.
   void Arm();
   void Remove(SessionStream* stream);
+  // A stream for which Open succeeded has ended.
+  void LeftConnection(const grpc::ServerContext& call);
 
   // Opens or resumes the session that `stream` asks for.
   absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,
@@ -93,6 +95,7 @@ class SessionService {
   bool drain_announced_ = false;
   absl::flat_hash_map<SessionStream*, std::unique_ptr<SessionStream>> streams_;
   absl::flat_hash_map<SessionId, Current> current_;
+  absl::flat_hash_map<std::string, int> streams_of_connection_;
 };
 
 }  // namespace pando

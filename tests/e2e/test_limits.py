@@ -4,12 +4,13 @@ import itertools
 import os
 import signal
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
+import grpc
 import pytest
 from eventually import eventually
 from pando_kv import Client, PandoError, RateLimitedError, SessionLimitError
-from pando_kv._proto.pando.v1 import pool_pb2, prefix_cache_pb2
+from pando_kv._proto.pando.v1 import pool_pb2, prefix_cache_pb2, session_pb2
 from pandod_process import PAGE_TOKENS
 from raw_calls import RawCalls
 
@@ -17,7 +18,36 @@ TOKENS = list(range(2 * PAGE_TOKENS))
 ATTACH = "pando.v1.PagePool/AttachPool"
 MATCH = "pando.v1.PrefixCache/MatchPrefix"
 STATS = "pando.v1.Admin/GetStats"
+OPEN_SESSION = "pando.v1.Sessions/Open"
 OVER_LIMIT = ("RESOURCE_EXHAUSTED", "SESSION_LIMIT")
+
+
+def test_a_connection_has_a_limited_number_of_sessions(start_pandod):
+    pandod = start_pandod()
+    request = session_pb2.OpenSessionRequest(client_name="many")
+    with (
+        RawCalls(pandod.address) as one,
+        RawCalls(pandod.address) as other,
+        ExitStack() as open_sessions,
+    ):
+        for _ in range(63):
+            open_sessions.enter_context(one.session())
+        with one.session():
+            refused = one.stream_failure(OPEN_SESSION, request)
+            assert refused == ("RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED")
+        with other.session():
+            pass
+        # One has ended.
+        eventually(lambda: is_let_in(one, request))
+
+
+def is_let_in(calls: RawCalls, request: session_pb2.OpenSessionRequest) -> bool:
+    with closing(calls.open_stream(OPEN_SESSION)) as stream:
+        stream.send(request)
+        try:
+            return bool(stream.next())
+        except grpc.RpcError:
+            return False
 
 
 def test_a_lock_too_many_is_refused_and_changes_nothing(start_pandod):
