@@ -30,7 +30,7 @@ namespace pando {
 template <typename Request, typename Response>
 class ServedCall : public WaitingCall {
  public:
-  void Resume() final { Handle(); }
+  void Resume() override { Handle(); }
   bool is_cancelled() const final { return is_cancelled_; }
   absl::Status Keep(PrefixCache& cache, SessionId session) override {
     if (kept_.counts()) return absl::OkStatus();

@@ -58,8 +58,8 @@ void SessionService::Arm() {
 
 void SessionService::Remove(SessionStream* stream) { streams_.erase(stream); }
 
-void SessionService::LeftConnection(const grpc::ServerContext& call) {
-  const auto found = streams_of_connection_.find(call.peer());
+void SessionService::LeftConnection(const std::string& connection) {
+  const auto found = streams_of_connection_.find(connection);
   CHECK(found != streams_of_connection_.end());
   if (--found->second == 0) streams_of_connection_.erase(found);
 }
@@ -86,7 +86,7 @@ absl::StatusOr<SessionId> SessionService::Open(
         absl::StrCat("client_name has ", request.client_name().size(),
                      " bytes; the limit is ", kMaxClientNameBytes));
   }
-  const auto streams = streams_of_connection_.find(call.peer());
+  const auto streams = streams_of_connection_.find(stream->connection());
   if (streams != streams_of_connection_.end() &&
       streams->second == kMaxStreamsOfConnection) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -112,7 +112,7 @@ absl::StatusOr<SessionId> SessionService::Open(
     Log(LogLevel::kInfo, "session opened",
         {{"session", number.value()}, {"client_name", request.client_name()}});
   }
-  ++streams_of_connection_[call.peer()];
+  ++streams_of_connection_[stream->connection()];
   return session;
 }
 

@@ -66,7 +66,7 @@ class SessionService {
   void Arm();
   void Remove(SessionStream* stream);
   // A stream for which Open succeeded has ended.
-  void LeftConnection(const grpc::ServerContext& call);
+  void LeftConnection(const std::string& connection);
 
   // Opens or resumes the session that `stream` asks for.
   absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,

@@ -92,7 +92,7 @@ void SessionStream::OnDone() {
                                  : final_status_,
                              MonotonicNow() - arrived_at_);
   if (session_ != SessionId()) {
-    service_->LeftConnection(context_);
+    service_->LeftConnection(connection());
     if (context_.IsCancelled() || !final_status_.ok()) {
       service_->StreamBroke(session_, this);
     } else {

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -31,6 +32,7 @@ class SessionStream {
   // Tells the worker that the server is draining, after the write that is under
   // way, if there is one.
   void SendDraining();
+  const std::string& connection() const { return transit_.connection(); }
   // Ends the stream with an error if its caller may not resume the session now.
   void EndIfNotAdmitted();
 

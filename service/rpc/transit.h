@@ -14,9 +14,12 @@
 namespace pando {
 
 // The part of one call that is bounded by CallsInTransit. Reads the request
-// once there is room for it, and takes up that room until Leave.
+// once there is room for it, and takes up that room until Leave: when the call
+// is answered, or waits. One that has waited takes up room again for its
+// answer.
 //
 //   Begin ... room ... `then`(whether a request was read) ... Leave
+//   Return ... room ... `then`(true) ... Leave
 //
 // Owned by the call, which says when it is over on both sides: it may be so
 // before there is room. Lives on the polling thread. A server that stops calls
@@ -38,19 +41,34 @@ class Transit final : public Event {
     if (server_->calls_in_transit().Enter(connection_, this)) Run(true);
   }
 
-  // The call is over: one whose request is not being read yet waits no longer
-  // for it.
+  // The name that gRPC had for the connection when the call arrived; later it
+  // may have forgotten it.
+  const std::string& connection() const { return connection_; }
+
+  // Whether the call has room. Otherwise `then` is called once it has.
+  bool Return() {
+    if (stage_ == Stage::kOutside) {
+      stage_ = server_->calls_in_transit().Enter(connection_, this)
+                   ? Stage::kInside
+                   : Stage::kReturning;
+    }
+    return stage_ == Stage::kInside;
+  }
+
+  // The call is over on both sides, and waits for room no longer. If it was not
+  // read yet, it never will be.
   void CallIsOver() {
-    if (stage_ != Stage::kQueued) return;
+    const bool was_unread = stage_ == Stage::kQueued;
+    if (!was_unread && stage_ != Stage::kReturning) return;
     server_->calls_in_transit().Withdraw(connection_, this);
-    stage_ = Stage::kOver;
-    then_(false);
+    stage_ = Stage::kOutside;
+    if (was_unread) then_(false);
   }
 
   // Does nothing if it was called before, or if nothing was to be read.
   void Leave() {
-    if (stage_ != Stage::kRead) return;
-    stage_ = Stage::kOver;
+    if (stage_ != Stage::kInside) return;
+    stage_ = Stage::kOutside;
     server_->calls_in_transit().Leave(connection_);
   }
 
@@ -60,20 +78,20 @@ class Transit final : public Event {
       stage_ = Stage::kReading;
       reader_->Read(request_, this);
     } else {
-      stage_ = Stage::kRead;
+      stage_ = Stage::kInside;
       then_(ok);
     }
   }
 
  private:
-  enum class Stage { kQueued, kReading, kRead, kOver };
+  enum class Stage { kOutside, kQueued, kReading, kInside, kReturning };
 
   RpcServer* const server_;
   const std::function<void(bool ok)> then_;
   std::string connection_;
   Reader* reader_ = nullptr;
   grpc::ByteBuffer* request_ = nullptr;
-  Stage stage_ = Stage::kOver;
+  Stage stage_ = Stage::kOutside;
 };
 
 }  // namespace pando

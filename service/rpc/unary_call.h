@@ -51,8 +51,11 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
       : Base(method->server->policy(), method->method, method->metrics,
              &request_, &response_),
         of_(std::move(method)),
-        transit_(of_->server, [this](bool ok) { OnRead(ok); }) {}
+        transit_(of_->server, [this](bool ok) { OnRoom(ok); }) {}
 
+  void Resume() override {
+    if (transit_.Return()) Base::Resume();
+  }
   Caller caller() const override { return of_->server->CallerOf(*context_); }
 
   void Run(bool ok) override {
@@ -90,7 +93,8 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     transit_.Begin(*context_, &*call_, &bytes_);
   }
 
-  void OnRead(bool ok) {
+  void OnRoom(bool ok) {
+    if (stage_ == Stage::kServed) return Base::Resume();
     stage_ = Stage::kServed;
     if (ok && !is_done_) return this->Begin();
     Send(absl::InternalError("the call ended before its request"));
@@ -125,7 +129,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     return false;
   }
 
-  // A session's account has what waits, and its limit.
+  // What waits is in its session's account.
   void OnWait() override {
     if (!std::exchange(is_between_steps_, false)) transit_.Leave();
   }

@@ -4,13 +4,16 @@ import contextlib
 
 import grpc
 import pytest
-from pando_kv import Operator
-from pandod_process import SERVING
+from eventually import eventually
+from pando_kv import Client, Operator
+from pando_kv._proto.pando.v1.prefix_cache_pb2 import MatchPrefixRequest
+from pandod_process import PAGE_TOKENS, SERVING
 from process_memory import MEBIBYTE, memory_of
 from raw_calls import RawCalls
 from raw_http2 import RawHttp2
 
 CHECK = "grpc.health.v1.Health/Check"
+MATCH = "pando.v1.PrefixCache/MatchPrefix"
 MATCH_MANY = "pando.v1.PrefixCache/MatchPrefixes"
 STATS = "pando.v1.Admin/GetStats"
 DUMP = "pando.v1.Admin/DumpTree"
@@ -30,6 +33,19 @@ def fill(hostile: RawHttp2) -> None:
     """From now on its calls wait unread."""
     for _ in range(IN_TRANSIT):
         hostile.start(MATCH_MANY, b"", is_whole=False)
+
+
+def start_waiting(late: RawHttp2, session: int, prompt: list[int]) -> None:
+    """MANY admissions that wait for another worker to compute the prompt."""
+    for request_id in range(1, MANY + 1):
+        request = MatchPrefixRequest(
+            session_id=session,
+            tokens=prompt,
+            lock=True,
+            pending_wait_ms=600_000,
+            request_id=request_id,
+        )
+        late.start(MATCH, request.SerializeToString())
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
@@ -56,6 +72,51 @@ def test_answers_that_are_read_late_all_come(start_pandod):
         late.await_ended(MANY)
         assert len(late.received) == MANY
         assert len(set(late.received.values())) == 1
+
+
+def test_calls_that_have_waited_are_answered_as_their_answers_are_read(start_pandod):
+    pandod = start_pandod()
+    prompt = list(range(PAGE_TOKENS))
+    with (
+        RawHttp2(path_of(pandod)) as late,
+        RawCalls(pandod.address) as sessions,
+        sessions.session() as session,
+        Client(pandod.address) as computing,
+    ):
+        match = computing.match_prefix(prompt, lock=True, reserve_tokens=PAGE_TOKENS)
+        start_waiting(late, session, prompt)
+        eventually(lambda: computing.stats().waiting_matches == MANY)
+        computing.insert((), match.reserved_page_ids, lock=match.lock, prompt_tokens=16)
+        # Each that is answered has locked the prompt, as the worker has that computed.
+        eventually(lambda: computing.stats().locks == 1 + IN_TRANSIT)
+        late.read_answers()
+        late.await_ended(MANY)
+        assert len(late.received) == MANY
+
+
+def test_calls_that_have_waited_and_are_cut_off_before_their_answers_end(start_pandod):
+    pandod = start_pandod()
+    prompt = list(range(PAGE_TOKENS))
+    with (
+        RawCalls(pandod.address) as sessions,
+        sessions.session() as session,
+        Client(pandod.address) as computing,
+    ):
+        match = computing.match_prefix(prompt, lock=True, reserve_tokens=PAGE_TOKENS)
+        with RawHttp2(path_of(pandod)) as late:
+            start_waiting(late, session, prompt)
+            eventually(lambda: computing.stats().waiting_matches == MANY)
+            computing.insert(
+                (), match.reserved_page_ids, lock=match.lock, prompt_tokens=16
+            )
+            eventually(lambda: computing.stats().locks == 1 + IN_TRANSIT)
+        # None of the others is carried out; the next connection has all its room.
+        with RawHttp2(path_of(pandod)) as another:
+            for _ in range(MANY):
+                another.start(STATS, b"")
+            another.read_answers()
+            another.await_ended(MANY)
+        assert computing.stats().locks == 1 + IN_TRANSIT
 
 
 @pytest.mark.parametrize("is_whole", [True, False])
