@@ -39,6 +39,8 @@ def python_trace(
 ) -> dict[str, float]:
     """The figures that bench/python/pando_trace.py prints."""
     cpu = max(os.sched_getaffinity(0)) if on_two_cpus else _first_cpu()
+    if on_two_cpus and cpu == _first_cpu():
+        raise RuntimeError("this needs two CPUs")
     with _serving(build, cpu) as (address, _):
         more = ["--handles"] if handles else []
         more += ["--begun"] if begun else []

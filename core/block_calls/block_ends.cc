@@ -33,13 +33,14 @@ absl::StatusOr<bool> BlockCompletion::TryStep(CacheParts& parts) {
   }
   BlockHold* const hold = parts.block_holds.Find(
       *session->blocks, {.is_reservation = true, .id = reservation_.value()});
-  if (hold == nullptr || !hold->is_whole()) {
-    unknown_ += static_cast<uint32_t>(
-        std::max<size_t>(indices_.size(), 1) -
-        std::min(completed_, std::max<size_t>(indices_.size(), 1)));
+  const bool has_begun = hold_ != 0;
+  if (hold == nullptr || !hold->is_whole() ||
+      (has_begun && BlockHolds::HandleOf(*hold) != hold_)) {
+    EndWithoutHold();
     return true;
   }
-  RETURN_IF_ERROR(Check(*hold));
+  if (!has_begun) RETURN_IF_ERROR(Check(*hold));
+  hold_ = BlockHolds::HandleOf(*hold);
   const size_t count = CountOf(*hold);
   if (notes_keys_ && noted_ < count) {
     NoteKeys(parts.blocks.memory(), *hold);
@@ -53,8 +54,13 @@ absl::StatusOr<bool> BlockCompletion::TryStep(CacheParts& parts) {
   return is_done;
 }
 
+void BlockCompletion::EndWithoutHold() {
+  keys_.clear();
+  const size_t asked = std::max<size_t>(indices_.size(), 1);
+  unknown_ += static_cast<uint32_t>(asked - std::min(completed_, asked));
+}
+
 absl::Status BlockCompletion::Check(const BlockHold& hold) const {
-  if (noted_ + completed_ > 0) return absl::OkStatus();
   const size_t count = hold.places.size();
   for (uint32_t index : indices_) {
     if (index < count) continue;

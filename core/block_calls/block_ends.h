@@ -43,6 +43,8 @@ class BlockCompletion : public SteppedWork {
   // Returns whether that was the last step.
   absl::StatusOr<bool> TryStep(CacheParts& parts);
   absl::Status Check(const BlockHold& hold) const;
+  // The reservation has ended, before the call or between two of its steps.
+  void EndWithoutHold();
   // How many blocks are to be completed, and the n-th one's place in the
   // reservation.
   size_t CountOf(const BlockHold& hold) const;
@@ -58,6 +60,7 @@ class BlockCompletion : public SteppedWork {
   const std::span<const uint32_t> indices_;
   const Outcome outcome_;
   const bool notes_keys_;
+  uint64_t hold_ = 0;  // the reservation's handle, once a step has found it
   size_t noted_ = 0;
   size_t completed_ = 0;
   std::vector<KeysOfKind> keys_;

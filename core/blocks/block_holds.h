@@ -76,6 +76,10 @@ class BlockHolds {
 
   // Null: the owner has none of this name.
   BlockHold* Find(const BlockOwner& owner, const BlockHold::Name& name) const;
+  // Names a hold, and none that comes after it under its name; never 0.
+  static uint64_t HandleOf(const BlockHold& hold) {
+    return Slab<BlockHold>::HandleOf(hold);
+  }
   // One that holds nothing yet, for the answers to `keys` keys. REQUIRES: the
   // owner has none of this name.
   BlockHold& Add(BlockOwner& owner, const BlockHold::Name& name, size_t keys);

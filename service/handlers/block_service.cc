@@ -47,6 +47,10 @@ std::vector<Id> IdsOf(const auto& ids) {
   return std::vector<Id>(ids.begin(), ids.end());
 }
 
+std::span<const uint32_t> IndicesOf(const PackedIds& indices) {
+  return {indices.data(), static_cast<size_t>(indices.size())};
+}
+
 // The cache's work of one call, and the list that it goes through.
 template <typename W, typename Item>
 class ListWork final : public SteppedCalls::Work {
@@ -71,7 +75,6 @@ class ListWork final : public SteppedCalls::Work {
 };
 
 using ReserveWork = ListWork<BlockReserve, BlockKeys>;
-using CompletionWork = ListWork<BlockCompletion, uint32_t>;
 using ReleaseWork = ListWork<BlockRelease, BlockLockId>;
 
 // Searches the memory, then the tier.
@@ -347,20 +350,16 @@ std::optional<absl::Status> BlockService::Complete(
   RETURN_IF_ERROR(CheckCount("indices", request.indices_size(), kMaxKeys));
   const bool stores =
       tier_ != nullptr && outcome == BlockCompletion::Outcome::kPublished;
-  return stepped_->Answer<CompletionWork>(
+  return stepped_->AnswerFromCache<BlockCompletion>(
       call,
       [&] {
-        return std::make_unique<CompletionWork>(
-            cache_, IdsOf<uint32_t>(request.indices()),
-            [&](std::span<const uint32_t> list) {
-              return BlockCompletion(SessionId(request.session_id()),
-                                     ReservationId(request.reservation()), list,
-                                     outcome, stores);
-            });
+        return BlockCompletion(SessionId(request.session_id()),
+                               ReservationId(request.reservation()),
+                               IndicesOf(request.indices()), outcome, stores);
       },
-      [&](CompletionWork& done) -> absl::Status {
-        ASSIGN_OR_RETURN(const uint32_t unknown, done.work().result());
-        if (stores) tier_->Published(done.work().TakeKeys());
+      [&](BlockCompletion& done) -> absl::Status {
+        ASSIGN_OR_RETURN(const uint32_t unknown, done.result());
+        if (stores) tier_->Published(done.TakeKeys());
         response.set_unknown(unknown);
         return absl::OkStatus();
       });

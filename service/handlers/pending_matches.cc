@@ -5,7 +5,8 @@
 namespace pando {
 namespace {
 
-// A wait whose time is up ends at most this late.
+// A wait whose time is up ends at most this late, unless its connection takes
+// no answers.
 constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
 
 v1::PendingOutcome ToWire(PendingOutcome outcome) {

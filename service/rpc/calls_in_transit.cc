@@ -4,10 +4,12 @@
 
 namespace pando {
 
-bool CallsInTransit::Enter(const std::string& connection, Event* call) {
+bool CallsInTransit::Enter(const std::string& connection, Event* call,
+                           bool is_first) {
   Connection& entered = connections_[connection];
   if (entered.calls == kMaxOfConnection) {
-    entered.queue.push_back(call);
+    entered.queue.insert(is_first ? entered.queue.begin() : entered.queue.end(),
+                         call);
     return false;
   }
   ++entered.calls;
@@ -15,7 +17,10 @@ bool CallsInTransit::Enter(const std::string& connection, Event* call) {
 }
 
 void CallsInTransit::Withdraw(const std::string& connection, Event* call) {
-  connections_.at(connection).queue.remove(call);
+  if (ready_.remove(call) > 0) return Leave(connection);
+  const auto found = connections_.find(connection);
+  CHECK(found != connections_.end());
+  found->second.queue.remove(call);
 }
 
 void CallsInTransit::Leave(const std::string& connection) {
@@ -23,13 +28,20 @@ void CallsInTransit::Leave(const std::string& connection) {
   CHECK(found != connections_.end());
   Connection& left = found->second;
   if (!left.queue.empty()) {
-    // Its place goes to the next one.
-    Event* const next = left.queue.front();
+    ready_.push_back(left.queue.front());
     left.queue.pop_front();
-    next->Run(true);
+    next_->Request();
   } else if (--left.calls == 0) {
     connections_.erase(found);
   }
+}
+
+void CallsInTransit::RunNext() {
+  if (ready_.empty()) return;
+  Event* const call = ready_.front();
+  ready_.pop_front();
+  if (!ready_.empty()) next_->Request();
+  call->Run(true);
 }
 
 }  // namespace pando

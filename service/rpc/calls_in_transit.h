@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "os/turn_actions.h"
 #include "service/rpc/event.h"
 
 namespace pando {
@@ -20,14 +21,21 @@ class CallsInTransit {
  public:
   static constexpr int kMaxOfConnection = 16;
 
+  // `next` has RunNext called soon, in another turn; it outlives this.
+  explicit CallsInTransit(Wakeup* next) : next_(next) {}
+
   // Whether one more call of `connection` may go on now. Otherwise
-  // `call->Run(true)` is called once it may; the call must live until then, or
-  // until the server's end.
-  bool Enter(const std::string& connection, Event* call);
+  // `call->Run(true)` is called in some later turn, before the calls that wait
+  // already if it `is_first`. The call must live until then, or until the
+  // server's end.
+  bool Enter(const std::string& connection, Event* call, bool is_first);
   // A call that waits to go on does so no more.
   void Withdraw(const std::string& connection, Event* call);
   // A call that may go on is in transit no longer.
   void Leave(const std::string& connection);
+
+  // Runs one of the calls that may go on.
+  void RunNext();
 
  private:
   struct Connection {
@@ -35,7 +43,11 @@ class CallsInTransit {
     std::list<Event*> queue;
   };
 
+  Wakeup* const next_;
   absl::flat_hash_map<std::string, Connection> connections_;
+  // Calls that may go on: each has the place of one that has left. They are run
+  // one in a turn, however many may go on at once.
+  std::list<Event*> ready_;
 };
 
 }  // namespace pando

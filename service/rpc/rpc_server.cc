@@ -74,7 +74,9 @@ class RpcServer::Stop : public Event {
   grpc::Alarm alarm_;
 };
 
-RpcServer::RpcServer(CallPolicy* policy) : policy_(policy) {}
+RpcServer::RpcServer(CallPolicy* policy)
+    : policy_(policy),
+      calls_in_transit_(AddWakeup([this] { calls_in_transit_.RunNext(); })) {}
 
 RpcServer::~RpcServer() { Shutdown(absl::ZeroDuration()); }
 

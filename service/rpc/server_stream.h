@@ -104,9 +104,8 @@ class StreamMethod {
 // One call, from the wait for it to its end. Owned by StreamMethod, which it
 // asks to delete it when its last operation is done.
 //
-//   arrive -> read the request -> write what the source fills in, one message
-//   after the other
-//          -> finish, at the source's end or on an error
+//   arrive -> read the request -> write what the source fills in, message by
+//   message -> finish, at the source's end or on an error
 template <typename Request, typename Response>
 class ServerStream {
  public:

@@ -38,7 +38,10 @@ class Transit final : public Event {
     reader_ = reader;
     request_ = request;
     stage_ = Stage::kQueued;
-    if (server_->calls_in_transit().Enter(connection_, this)) Run(true);
+    if (server_->calls_in_transit().Enter(connection_, this,
+                                          /*is_first=*/false)) {
+      Run(true);
+    }
   }
 
   // The name that gRPC had for the connection when the call arrived; later it
@@ -48,7 +51,9 @@ class Transit final : public Event {
   // Whether the call has room. Otherwise `then` is called once it has.
   bool Return() {
     if (stage_ == Stage::kOutside) {
-      stage_ = server_->calls_in_transit().Enter(connection_, this)
+      // It has been served for the most part.
+      stage_ = server_->calls_in_transit().Enter(connection_, this,
+                                                 /*is_first=*/true)
                    ? Stage::kInside
                    : Stage::kReturning;
     }

@@ -54,7 +54,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
         transit_(of_->server, [this](bool ok) { OnRoom(ok); }) {}
 
   void Resume() override {
-    if (transit_.Return()) Base::Resume();
+    if (stage_ == Stage::kServed && transit_.Return()) Base::Resume();
   }
   Caller caller() const override { return of_->server->CallerOf(*context_); }
 

@@ -137,10 +137,11 @@ TEST_F(ClientBlockTest, AfterARestartTheMemoryIsToBeAttachedAgain) {
   const auto client = Connect();
   BlockClient blocks = client->blocks();
   ASSERT_TRUE(blocks.AttachMemory().ok());
-  const uint64_t epoch = client->epoch();
   pandod_.reset();
   StartPandod();
-  ASSERT_TRUE(Eventually([&] { return client->epoch() != epoch; }));
+  const KindSpec spec = Spec();
+  ASSERT_TRUE(
+      Eventually([&] { return blocks.OpenKinds(std::span(&spec, 1)).ok(); }));
   const uint32_t kind = Open(*client);
   const std::string keys = Key('a');
   EXPECT_THAT(blocks.Reserve(1, {{{.kind = kind, .keys = keys}}}).status(),

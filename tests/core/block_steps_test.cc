@@ -97,6 +97,10 @@ class ManyBlocksTest : public testing::Test {
   void TearDown() override {
     EXPECT_THAT(cache_.CheckInvariants(), testing::IsEmpty());
   }
+  static const std::string& Keys(char letter) {
+    static const std::string keys(16, letter);
+    return keys;
+  }
   uint64_t ReadyBlocks() {
     uint64_t ready = 0;
     for (const KindStats& kind : blocks_.Stats().kinds) {
@@ -163,6 +167,39 @@ TEST_F(ManyBlocksTest, WhatWasDiscardedBetweenTwoStepsIsUnknown) {
   while (!cache_.Step(completion)) {
   }
   EXPECT_EQ(*completion.result(), kBlocks - kStepKeys);
+}
+
+TEST_F(ManyBlocksTest, AnotherReservationOfTheNameIsNotCompleted) {
+  for (const bool has_indices : {true, false}) {
+    for (const auto outcome : {BlockCompletion::Outcome::kPublished,
+                               BlockCompletion::Outcome::kDiscarded}) {
+      const ReservationId name(has_indices ? 7 : 8);
+      const KindNumber kind =
+          blocks_.ResetKinds(session_, {{kinds_[0].number}})->front().number;
+      kinds_[0].number = kind;
+      std::vector<BlockKeys> asked;
+      for (const std::string& key : keys_) {
+        asked.push_back({.kind = kind, .keys = key, .before = {}});
+      }
+      const std::vector<BlockKeys> one = {
+          {.kind = kind, .keys = Keys('x'), .before = {}}};
+      ASSERT_EQ(Outcome(blocks_.Discard(session_, reservation_, {})), "OK");
+      ASSERT_EQ(Outcome(blocks_.Reserve({session_, name, asked, true})), "OK");
+      std::vector<uint32_t> indices;
+      for (uint32_t i = 0; i < kBlocks; ++i) indices.push_back(i);
+      if (!has_indices) indices.clear();
+      BlockCompletion completion(session_, name, indices, outcome,
+                                 /*notes_keys=*/true);
+      ASSERT_FALSE(cache_.Step(completion));
+      ASSERT_EQ(Outcome(blocks_.Discard(session_, name, {})), "OK");
+      ASSERT_EQ(Outcome(blocks_.Reserve({session_, name, one, true})), "OK");
+      EXPECT_TRUE(cache_.Step(completion));
+      EXPECT_TRUE(completion.TakeKeys().empty());
+      EXPECT_EQ(ReadyBlocks(), 0u);
+      // It is there still.
+      EXPECT_EQ(*blocks_.Discard(session_, name, {}), 0u);
+    }
+  }
 }
 
 TEST(BlockStepsTest, FiguresOfManyKindsAreTakenInSteps) {

@@ -36,7 +36,7 @@ from pando_kv._methods import (
 from pando_kv._proto.pando.v1 import blocks_pb2
 from pando_kv._session import Session, SessionTracker
 from pando_kv._wire import Uint32Array, as_uint32
-from pando_kv.blocks import BlockKeys, Kind, KindSpec, key_bytes_of
+from pando_kv.blocks import BlockKeys, BlockMemory, Kind, KindSpec, key_bytes_of
 from pando_kv.results import Namespace
 
 _SERVICE = "/pando.v1.Blocks/"
@@ -53,6 +53,8 @@ class MemoryGrant:
     memory_bytes: int
     memory_socket: str
     token: bytes
+    session: Session | None
+    """The client's own that it was given for."""
 
 
 def attach_memory(
@@ -67,16 +69,26 @@ def attach_memory(
 
     def parse(data: bytes) -> MemoryGrant:
         response = blocks_pb2.AttachMemoryResponse.FromString(data)
-        if own is not None:
-            sessions.memory_attached(own)
         return MemoryGrant(
             response.epoch,
             response.memory_bytes,
             response.memory_socket,
             response.token,
+            own,
         )
 
     return Call(plain(_SERVICE + "AttachMemory"), request.SerializeToString(), parse)
+
+
+def map_memory(
+    sessions: SessionTracker, grant: MemoryGrant, timeout: float
+) -> BlockMemory:
+    memory = BlockMemory.attach(
+        grant.epoch, grant.memory_bytes, grant.memory_socket, grant.token, timeout
+    )
+    if grant.session is not None:
+        sessions.memory_attached(grant.session)
+    return memory
 
 
 def open_kinds(sessions: SessionTracker, specs: Sequence[KindSpec]) -> Call[list[Kind]]:

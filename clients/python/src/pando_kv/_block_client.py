@@ -26,12 +26,8 @@ class BlockClient:
         """
         return self._connection.attach(
             lambda: calls.attach_memory(self._sessions),
-            lambda grant: BlockMemory.attach(
-                grant.epoch,
-                grant.memory_bytes,
-                grant.memory_socket,
-                grant.token,
-                self._connection.timeout,
+            lambda grant: calls.map_memory(
+                self._sessions, grant, self._connection.timeout
             ),
         )
 
