@@ -78,6 +78,9 @@ class AsyncBlockClient:
         With `all`, every key that is looked at is locked, or none. When the call fails,
         nothing of the lock is left, or soon nothing will be. `load` is as for
         `lookup_blocks`: what was loaded, another lock finds.
+
+        Raises SessionLostError while the block memory that the client attached last is
+        that of an earlier session: its places may lie in other memory.
         """
         return await self._connection.send(
             calls.acquire_blocks(self._sessions, lock, keys, all=all, load=load)
@@ -90,7 +93,8 @@ class AsyncBlockClient:
         as for `acquire_blocks`. Answers the places that the caller may now write, and
         READY, PENDING or FULL for the other keys.
 
-        With `all`, every missing key gets a place, or none does.
+        With `all`, every missing key gets a place, or none does. Raises
+        SessionLostError as `acquire_blocks` does.
         """
         return await self._connection.send(
             calls.reserve_blocks(self._sessions, reservation, keys, all=all)
