@@ -14,9 +14,9 @@
 
 namespace pando {
 
-// The block memory, for engines that compute elsewhere: it knows which blocks,
-// named by (kind, key), lie where, who reads or writes them, and what is
-// evicted when room is needed. It deals in places; engines move the bytes.
+// The block memory, for engines that compute elsewhere: it knows where each
+// block, named by (kind, key), lies, which sessions read or write it, and what
+// is evicted when room is needed. It handles places; engines move the bytes.
 //
 //   auto kinds = blocks.OpenKinds(session, specs);
 //   auto found = blocks.Acquire({.session = session, .lock = BlockLockId(1),
@@ -30,70 +30,78 @@ namespace pando {
 //
 // Owned by Server, beside the PrefixCache whose mutex, sessions, limits, drain
 // and time it shares. Thread-safe. Calls with many keys take the mutex several
-// times, so that no hold is long; between two holds others may change what was
-// looked at, but not what the call has locked or reserved by then.
+// times, so that no hold of the mutex is long. Between two holds other calls
+// may change blocks that the call has only looked at, but not those that it has
+// locked or reserved.
 //
-// Answers have a place for each key, in the order of the keys. A call that
-// fails changes nothing of what the caller has. Every call is idempotent: the
-// client chooses the ids, so that one which is sent again gets the answer of
+// An answer has a place for each key, in the order of the keys. A call that
+// fails leaves the caller's locks and reservations as they were. Every call is
+// idempotent: the client chooses the ids, so a repeated call gets the answer of
 // the first. Errors: SESSION_LOST, KIND_UNKNOWN for a kind that the session has
-// not open, INVALID_FIELD, SESSION_LIMIT, DRAINING, LAYOUT_MISMATCH;
+// not opened, INVALID_FIELD, SESSION_LIMIT, DRAINING, LAYOUT_MISMATCH;
 // NO_BLOCK_MEMORY for every call when the memory has 0 bytes.
 //
 // A session holds its locks and reservations until it gives them back or ends.
-// When it is lost they are in quarantine, as its reserved pages are: its
-// processes may still read and write.
+// If it is lost and had mapped memory, they go to quarantine, as its reserved
+// pages do, because its processes may still read and write.
 class BlockCache {
  public:
-  // `cache` outlives this; BlockOptions are among its options.
+  // `cache` outlives this; its options contain the BlockOptions.
   explicit BlockCache(PrefixCache* cache) : cache_(cache) {}
 
-  // Opens the newest generation of each kind for the session, and makes those
-  // that are not there: all or none. LAYOUT_MISMATCH if one is there with other
-  // sizes. A label that differs is ignored.
+  // Opens the newest generation of each kind for the session, and makes the
+  // kinds that do not exist: all or none. LAYOUT_MISMATCH if a kind exists with
+  // other sizes. A different label is ignored.
   absl::StatusOr<std::vector<BlockKind>> OpenKinds(
       SessionId session, std::span<const KindSpec> specs);
-  // Opens the newest generation of those that are there.
+  // Opens the newest generation of each named kind that exists; for the others
+  // the answer has number 0.
   absl::StatusOr<std::vector<BlockKind>> FindKinds(
       SessionId session, std::span<const KindName> names);
-  // Makes a new, empty generation of each kind that is the newest one, and
-  // returns the newest ones, which the session then has open in place of those
-  // that it named. Other sessions keep those; a generation that is not the
-  // newest loses its blocks once no session has it open.
+  // For each given generation that is still the newest of its kind, makes a
+  // new, empty one. Returns the newest generations; the session has them open
+  // from then on, in place of those that it named. Other sessions keep the old
+  // generations open. A generation that is not the newest loses its blocks once
+  // no session has it open.
   absl::StatusOr<std::vector<BlockKind>> ResetKinds(
       SessionId session, std::span<const KindNumber> kinds);
 
-  // Where blocks are. What is found counts as used; nothing is locked.
+  // Returns where the blocks are. A block that is found counts as used; nothing
+  // is locked.
   absl::StatusOr<std::vector<BlockPlace>> Lookup(
       SessionId session, std::span<const BlockKeys> keys);
-  // The same, and locks what it answers places for. A lock that locks nothing
-  // is not kept. A lock that the session has gets its first answer.
+  // The same as Lookup, and locks each block for which it answers a place. A
+  // lock without places is not kept. If the session already has a lock of this
+  // id, the answer is that of the call that took it.
   absl::StatusOr<std::vector<BlockPlace>> Acquire(
       const AcquireBlocksRequest& request);
   // Releases locks. Returns how many of them the session did not have.
   absl::StatusOr<uint32_t> Release(SessionId session,
                                    std::span<const BlockLockId> locks);
 
-  // For each key a place to write to, or kReadyBlock, kPendingBlock,
-  // kNoRoomForBlock. With `all`, and without room for one of them, nothing is
-  // reserved and keys that would have had places are kMissingBlock. A
-  // reservation without places is not kept. One that the session has gets its
-  // first answer, with kReadyBlock for what is published by now and
-  // kMissingBlock for what was discarded.
+  // Answers each key with a place to write to, or with kReadyBlock,
+  // kPendingBlock or kNoRoomForBlock. With `all`, if there is no room for one
+  // of the keys, nothing is reserved, and the keys that would have had places
+  // get kMissingBlock. A reservation without places is not kept. If the session
+  // already has a reservation of this id, it gets the first answer again, but
+  // with kReadyBlock for blocks published since and kMissingBlock for blocks
+  // discarded since.
   absl::StatusOr<std::vector<BlockPlace>> Reserve(
       const ReserveBlocksRequest& request);
-  // From now on others find the blocks, all in one step. The caller's writes to
-  // them must be complete. `indices` are those of the keys in the call that
-  // reserved; none: all. Returns how many of them were not to be written (any
-  // more). A reservation ends with its last block. `published`, unless it is
-  // null, is given the keys of those that were, also if another block of the
-  // key was published before.
+  // Publishes reserved blocks: others find them from now on, all in one step.
+  // The caller's writes to them must be complete. `indices` are positions of
+  // keys in the Reserve call; an empty span means all. Returns how many of them
+  // name no block that was still to be written. A reservation ends with its
+  // last block. If `published` is not null, it receives the keys of the other
+  // blocks, even where another block of the same key was published before.
   absl::StatusOr<uint32_t> Publish(
       SessionId session, ReservationId reservation,
       std::span<const uint32_t> indices,
       std::vector<KeysOfKind>* published = nullptr);
-  // Gives back what is not published: some blocks of one reservation (no
-  // indices: all), or several reservations. The caller writes to them no more.
+  // Gives back reserved blocks that are not published: some blocks of one
+  // reservation (all if there are no indices), or several whole reservations.
+  // The caller must not write to them any more. Returns how many of the blocks
+  // or reservations the session did not have.
   absl::StatusOr<uint32_t> Discard(SessionId session, ReservationId reservation,
                                    std::span<const uint32_t> indices);
   absl::StatusOr<uint32_t> Discard(SessionId session,
@@ -101,7 +109,8 @@ class BlockCache {
 
   // For operators.
   BlockStats Stats();
-  // KIND_UNKNOWN, or INVALID_FIELD if the key has another length.
+  // Says why a key is found or not. KIND_UNKNOWN, or INVALID_FIELD if the key
+  // has the wrong length.
   absl::StatusOr<BlockExplanation> Explain(KindNumber kind,
                                            std::string_view key);
 

@@ -12,8 +12,10 @@ class PrefixCache;
 
 // Memory that is kept outside the cache for a session, such as a request that
 // waits. It counts in the session's account, next to what the cache itself
-// keeps, until this is destroyed or the session ends. The memory's owner owns
-// it, and must not hold a mutex that a caller of the cache takes.
+// keeps, until this object is destroyed or the session ends. The owner of the
+// memory owns this object too. The destructor takes the mutex of the cache, so
+// whoever destroys it must hold no mutex that another thread holds while it
+// calls the cache.
 class KeptBytes {
  public:
   KeptBytes() = default;
@@ -37,7 +39,7 @@ class KeptBytes {
   KeptBytes(PrefixCache* cache, SessionId session, uint64_t bytes)
       : cache_(cache), session_(session), bytes_(bytes) {}
 
-  PrefixCache* cache_ = nullptr;  // null: nothing is kept
+  PrefixCache* cache_ = nullptr;  // null: nothing is counted
   SessionId session_;
   uint64_t bytes_ = 0;
 };

@@ -34,9 +34,9 @@
 
 namespace pando {
 
-// The cache: it knows which token prefixes are in which pages, who keeps them
-// there, and what is evicted when room is needed. It deals in page ids; the
-// bytes are elsewhere. A request takes two calls:
+// The cache: it knows which token prefixes are in which pages, which sessions
+// keep them there, and what is evicted when room is needed. It handles page ids
+// only; the bytes are in the KvPool. A request takes two calls:
 //
 //   // Finds the longest cached prefix, keeps it from eviction, and reserves
 //   // pages for the rest of the prompt.
@@ -53,8 +53,9 @@ namespace pando {
 // knows of no mutex. The cache has no clock and no threads: time is an argument
 // of ExpireSessions, and stands still in between.
 //
-// A call that fails changes nothing; its status carries a Reason. A session
-// that is unknown, has ended or is of an earlier epoch gives SESSION_LOST.
+// A call that fails changes nothing; its status carries a Reason. A call for a
+// session that is unknown, has ended or belongs to an earlier epoch fails with
+// SESSION_LOST.
 //
 // Invariants, beside those of the parts: each page is in exactly one state; a
 // sealed page is in exactly one node; each lock and each reserved page belongs
@@ -72,20 +73,22 @@ class PrefixCache {
     uint32_t high_free_pages = 0;
     std::vector<QuotaClass> quota_classes = {};
     SessionLimits session_limits = {};
-    // Events tell of the hits of a page from this one on: inserts of other
-    // requests that contain it. 0: of none.
+    // From which hit of a page on events report its hits; 0: events report no
+    // hits. A hit is an insert by another request that contains the page.
     uint32_t first_told_hit = 0;
     BlockOptions blocks = {};
-    // Called for each wait that ends, unless it was cancelled. It is called
-    // outside the mutex, by the thread that ended the wait, maybe before the
-    // Match that began the wait has returned. Must be set when matches wait.
+    // The cache calls this for each wait that ends without being cancelled:
+    // outside the mutex, on the thread that ended the wait, perhaps before the
+    // Match that began the wait has returned. It must be set if any match
+    // waits.
     std::function<void(WaitId, PendingOutcome)> on_wait_over = nullptr;
-    // Sessions, or the quarantine of pages, have ended, and more is to be
-    // released than goes in one step: the rest goes as the caller takes the
-    // steps of SessionEnds. Called outside the mutex, by the thread that ended
-    // them. Null: the call that ends them takes all steps.
+    // The cache calls this when sessions end, or pages leave quarantine, and
+    // one step cannot release all that they held. The owner then runs a
+    // SessionEnds to release the rest. The call comes outside the mutex, on the
+    // thread that ended the sessions. If this is null, the call that ends them
+    // takes all steps itself.
     std::function<void()> on_ends = nullptr;
-    // Gives nanoseconds of a time that only goes forward. Null: no operation is
+    // Returns a monotonic time in nanoseconds. If it is null, no operation is
     // timed.
     int64_t (*clock)() = nullptr;
   };
@@ -93,39 +96,42 @@ class PrefixCache {
   explicit PrefixCache(const Options& options);
   ~PrefixCache();
 
-  // Finds the longest cached prefix of a prompt. On request it locks the
-  // prefix, and reserves pages for the rest, evicting as needed: all in one
-  // step, or nothing. On request it begins to wait instead, while another call
-  // computes the page after the match: then `wait` of the result is set, and
-  // the caller asks again once on_wait_over has named that wait.
+  // Finds the longest cached prefix of a prompt. On request it also locks the
+  // prefix and reserves pages for the rest, evicting as needed; it does all of
+  // that or none. On request it waits while another call computes the page
+  // after the match: it then locks and reserves nothing and sets `wait` in the
+  // result, and the caller calls again once on_wait_over has named that wait.
   absl::StatusOr<MatchResult> Match(const MatchRequest& request);
-  // How much of a prompt is cached, for a scheduler that ranks its queue.
-  // Changes nothing, not even recency.
+  // Returns how much of a prompt is cached, for a scheduler that ranks its
+  // queue. It changes nothing, not even recency.
   absl::StatusOr<PrefixScore> Score(const PrefixQuery& query);
   // Whether a call waits for the page after this lock of this session.
   bool IsAwaited(SessionId session, LockId lock);
-  // Ends the wait of a match. Returns false when it was over already.
+  // Ends the wait of a match. Returns false if the wait was over already.
   bool CancelWait(WaitId wait);
   // Publishes pages under a prefix: from now on they are immutable and others
-  // find them. The caller's writes to them must be complete. Pages whose tokens
-  // were cached already are freed, and the result names the cache's pages for
-  // them.
+  // find them. The caller's writes to them must be complete. If some of the
+  // tokens were cached already, the caller's pages for them are freed, unless
+  // it asks to keep them, and the result names the cache's own pages instead.
   absl::StatusOr<InsertResult> Insert(const InsertRequest& request);
-  // Locks the longest cached prefix, which may be empty. Unlock releases locks
-  // of the session: all of those named, or none.
+  // Lock locks the longest cached prefix, which may be empty. Unlock releases
+  // the named locks of the session, all or none; LOCK_UNKNOWN if one of them is
+  // not the session's.
   absl::StatusOr<LockResult> Lock(const LockRequest& request);
   absl::Status Unlock(SessionId session, std::span<const LockId> locks,
                       RequestId request_id = {});
 
-  // Reserves pages for the session, evicting as needed: all that are asked for,
-  // or as many as there is room for if that is no fewer than min_pages; else
-  // none. Free gives reserved pages back: all or none.
+  // Allocate reserves pages for the session, evicting as needed: all that the
+  // request names, or with min_pages as many as there is room for but no fewer
+  // than min_pages. If it cannot, it reserves none and fails with
+  // POOL_EXHAUSTED, QUOTA_EXCEEDED or SESSION_LIMIT. Free gives reserved pages
+  // back, all or none.
   absl::StatusOr<AllocateResult> Allocate(const AllocateRequest& request);
   absl::Status Free(SessionId session, std::span<const PageId> pages,
                     RequestId request_id = {});
-  // Evicts a bounded number of the pages that the watermark asks for, none that
-  // takes a class below its floor. Returns how many; call it again until that
-  // is 0.
+  // Evicts some of the pages that the watermark asks for, but takes no class
+  // below its floor. Returns how many pages it evicted, a bounded number; call
+  // it again until it returns 0.
   uint32_t EvictToWatermark();
   // Changes the watermark of the options.
   void SetWatermark(uint32_t low_free_pages, uint32_t high_free_pages);
@@ -133,60 +139,68 @@ class PrefixCache {
   // its new cap is refused pages, or makes room, when it asks for more.
   // REQUIRES: the classes and their patterns are those of the options.
   void SetQuotas(const std::vector<QuotaClass>& classes);
-  // Changes what a session may have, also for sessions that are open. One that
-  // has more keeps it, and gets no more.
+  // Changes what a session may hold, for open sessions too. A session that
+  // holds more than a new limit keeps it, but gets nothing more.
   void SetSessionLimits(const SessionLimits& limits);
 
-  // A new session: one worker process, or with `is_internal` a part of pandod
-  // itself. REQUIRES: `id` is random, so that it cannot be guessed, and not 0.
+  // Opens a session for one worker process, or with `is_internal` for a part of
+  // pandod itself. REQUIRES: `id` is random, so that it cannot be guessed, and
+  // not 0.
   SessionNumber OpenSession(SessionId id, std::string client_name,
                             bool is_internal = false);
-  // A writer maps the pool for the session, and may write to its reserved pages
-  // from now on. No id: it cannot be watched, and its end is not reported.
+  // Notes that a writer maps the pool for the session: it may write to the
+  // session's reserved pages from now on. Pass no id for a writer that cannot
+  // be watched; its end is then not reported by WriterGone.
   absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
   // The worker ends its session and writes no more: its locks are released and
-  // its pages are free. If the session was lost already, its pages in
-  // quarantine are. As with all ends of sessions, Options::on_ends says when
-  // that is done.
+  // its pages are free. If the session was lost already, its quarantined pages
+  // become free. As at every end of a session, the release may take several
+  // steps (Options::on_ends).
   void CloseSession(SessionId id);
-  // The liveness stream broke: the session is lost at `lost_at` unless it is
-  // resumed before; at once if all its writers are gone.
+  // Notes that the liveness stream broke: the session is lost at `lost_at`
+  // unless ResumeSession comes first. If all its writers are gone, it is lost
+  // at once.
   void SuspendSession(SessionId id, absl::Time lost_at);
   absl::StatusOr<SessionNumber> ResumeSession(SessionId id);
-  // OK while the session lives.
+  // Returns OK while the session lives, else SESSION_LOST.
   absl::Status CheckSession(SessionId id);
-  // Counts memory that is kept elsewhere for the session, or with SessionId()
-  // for calls that name none, until what it returns is destroyed. SESSION_LIMIT
-  // if that is more than it may have.
+  // Counts `bytes` of memory that the caller keeps outside the cache for the
+  // session, until the returned object is destroyed. SessionId() stands for all
+  // calls that name no session. SESSION_LIMIT if the session would have more
+  // bytes than it may.
   absl::StatusOr<KeptBytes> Keep(SessionId id, uint64_t bytes);
-  // A writer is gone. When it was the last one of a session, pages that the
-  // session left in quarantine are free; a session whose stream has broken too
-  // is lost at once and its pages are free.
+  // Notes that a writer is gone. If it was the last writer of a session, the
+  // pages that the session left in quarantine become free; if that session's
+  // stream is broken but it is not lost yet, it is lost at once and its pages
+  // become free.
   void WriterGone(WriterId writer);
-  // Ends the sessions that are lost by `now`, whose pages go to quarantine, and
-  // frees the pages there that are not written to any more: the writers that
-  // are watched are gone, and for the others `quarantine` has passed.
+  // Ends the sessions that are lost by `now`. Their reserved pages go to
+  // quarantine if their writers may still write to them. Also frees the
+  // quarantined pages that are safe: all watched writers are gone, and the time
+  // limit for unwatched writers, `quarantine` after the loss, has passed.
   ExpiredSessions ExpireSessions(absl::Time now, absl::Duration quarantine);
 
-  // From now on what enters and leaves the cache is logged, or is not any more.
-  // Both are idempotent.
+  // Start and stop the log of what enters and leaves the cache. Both are
+  // idempotent.
   void StartEvents();
   void StopEvents();
-  // Swaps what happened since the last call into `events`. After a start, and
-  // after a call that came much too late, that is AllCleared, and then, call by
-  // call, what is cached, about `nodes` nodes each time, and what changed
-  // meanwhile. Returns false while there is more of that.
+  // Swaps the events since the last call into `events`. After StartEvents, or
+  // if so many events came between two calls that the log dropped them, it
+  // begins anew: with AllCleared, and then, over several calls, all that is
+  // cached, about `nodes` nodes a call, mixed with what changes meanwhile.
+  // Returns false while some of what is cached has not been told yet.
   bool TakeEvents(std::vector<RawEvent>& events,
                   uint32_t nodes = kStepToldNodes);
-  // The same for a second reader that wants the changes alone: after AllCleared
-  // only later events follow, not what is cached. Logging for it begins with
-  // the first call.
+  // The same for a second reader that wants only the changes: after AllCleared
+  // come only later events, not what is cached already. The first call starts
+  // this second log.
   void TakeChurn(std::vector<RawEvent>& events);
 
-  // Match, Insert, Allocate and, as Freeing and Unlocking, Free and Unlock take
-  // steps, so that other calls run in between; few pages or locks take one. A
-  // caller with other work takes the steps itself. What the request refers to
-  // outlives them.
+  // Match, Insert, Allocate, Free and Unlock work in steps, so that other calls
+  // can run in between; a call with few pages or locks takes one step. A caller
+  // that has other work takes the steps itself: of the work that Start returns,
+  // or of a Freeing or Unlocking that it makes. The memory that the request
+  // refers to must outlive the work.
   Matching Start(const MatchRequest& request) const;
   Inserting Start(const InsertRequest& request) const;
   Allocation Start(const AllocateRequest& request) const;
@@ -203,17 +217,17 @@ class PrefixCache {
   void Finish(SteppedWork& work) {
     while (!Step(work)) continue;
   }
-  // The same, and returns the finished work.
+  // Takes all steps, and returns the finished work.
   template <typename Work>
   Work Run(Work work) {
     Finish(work);
     return work;
   }
-  // EvictionWork: returns how many pages it evicted.
+  // Runs an EvictionWork. Returns how many pages it evicted.
   uint32_t Evict(uint32_t pages);
-  // PolicyChange: returns the policy before.
+  // Runs a PolicyChange. Returns the policy that was set before.
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
-  // FlushWork.
+  // Runs a FlushWork, for everything or for one namespace.
   FlushResult Flush();
   FlushResult FlushNamespace(const NamespaceKey& key);
   FlushResult FlushNamespace(NamespaceNumber number);
@@ -221,12 +235,12 @@ class PrefixCache {
   SessionList ListSessions(uint32_t limit);
   // The locks of one session, or of all.
   LockList ListLocks(uint32_t limit, std::optional<SessionNumber> session);
-  // LockRelease: returns how many it released.
+  // Runs a LockRelease. Returns how many locks it released.
   absl::StatusOr<uint32_t> ReleaseLocks(SessionNumber session);
   // The lost sessions with pages in quarantine, the oldest first.
   QuarantineList ListQuarantine(uint32_t limit);
-  // QuarantineRelease: frees what a lost session has in quarantine although its
-  // writers may still be writing to it. Returns how many pages that were.
+  // Runs a QuarantineRelease: frees what a lost session has in quarantine, even
+  // though its writers may still be writing to it. Returns the number of pages.
   absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber session);
   MatchExplanation ExplainMatch(const NamespaceKey& ns,
                                 std::span<const Token> tokens);
@@ -235,8 +249,9 @@ class PrefixCache {
 
   // Copies the tree in parts, for the console: the mutex is held for some
   // thousand nodes at once. Begin with block 0 and go on with next_block until
-  // that is 0. A node that changes meanwhile is in the copy as it was before
-  // the change, after it, or both; CopyNodes fetches parents that are missing.
+  // that is 0. A node that changes between two parts is in the copy as it was
+  // before the change, as it is after it, or both ways. Parents may be missing;
+  // CopyNodes fetches them.
   TreePart CopyTree(uint32_t block);
   // Copies those of the nodes that still exist.
   std::vector<NodeCopy> CopyNodes(std::span<const NodeHandle> handles);
@@ -248,16 +263,16 @@ class PrefixCache {
   // repeats, which get their first answer. Everything else still works, so that
   // admitted requests can finish. It cannot be undone.
   void BeginDrain();
-  // DRAINING from then on.
+  // Returns OK until BeginDrain, then DRAINING.
   absl::Status CheckIsAdmitting();
 
   CacheStats Stats();
-  // No session has locked or reserved anything. What is in quarantine may be
-  // held for ever.
+  // Returns whether no session holds a lock or a reservation. Quarantine does
+  // not count, because it may last for ever.
   bool IsIdle();
-  // Verifies the next part of the invariants. None: there is more to verify.
-  // After the last part, a sentence for each invariant that does not hold; the
-  // next call begins anew.
+  // Verifies the next part of the invariants. Returns nothing while there is
+  // more to verify. After the last part it returns a sentence for each
+  // invariant that does not hold, and the next call begins anew.
   std::optional<std::vector<std::string>> CheckInvariantsStep();
   // Takes all steps.
   std::vector<std::string> CheckInvariants();
@@ -269,11 +284,12 @@ class PrefixCache {
   friend class KeptBytes;
   friend class DamagedCache;  // tests break what CheckInvariants finds
 
-  // Holds the mutex; then tells of the waits that ended meanwhile. The only way
-  // to take the mutex.
+  // Holds the mutex while it lives; after the release it reports the waits that
+  // ended meanwhile. All code takes the mutex this way.
   class Hold;
 
-  // Takes a step of SessionEnds; if there are more, on_ends sees to them.
+  // Takes one step of SessionEnds. If there are more, it calls on_ends, or
+  // takes them all if on_ends is null.
   void BeginEnds();
   void Release(SessionId id, uint64_t bytes);
 

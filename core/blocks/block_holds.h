@@ -16,25 +16,26 @@ namespace pando {
 
 struct BlockHold;
 
-// The kinds and holds of one session. Part of a Session and, once that is lost,
-// of its batch in Quarantine; BlockHolds keeps it.
+// The kinds and holds of one session. It is a part of a Session and, once that
+// is lost, of its batch in Quarantine. BlockHolds changes it.
 struct BlockOwner {
   SessionNumber number;
   OpenKindList kinds;
   BlockHold* first = nullptr;
-  uint32_t locked = 0;    // blocks, each as often as it is locked
+  uint32_t locked = 0;    // blocks; each counts once for each lock
   uint32_t reserved = 0;  // blocks
-  uint64_t bytes = 0;     // of memory that its holds take
-  // The next hold that DetachAll looks at, once it has begun.
+  uint64_t bytes = 0;     // the memory that its holds take
+  // The next hold that DetachAll looks at; unset until DetachAll begins.
   std::optional<BlockHold*> next_to_detach = {};
 
   bool holds_anything() const { return first != nullptr; }
 };
 
-// A lock or a reservation: the answer of the call that took it. Plain data,
-// owned by BlockHolds.
+// A block lock or a reservation: it stores the answer of the call that took it.
+// Plain data, owned by BlockHolds.
 struct BlockHold {
-  // Locks and reservations have ids of their own.
+  // Locks and reservations have separate ids, so a lock and a reservation may
+  // have the same number.
   struct Name {
     bool is_reservation = false;
     uint64_t id = 0;
@@ -44,60 +45,66 @@ struct BlockHold {
 
   BlockOwner* owner = nullptr;
   Name name;
-  // The call that fills it, in steps; 0: it is whole. Another call with its
-  // name takes it over.
+  // The number (BlockHolds::NextCall) of the call that is filling this hold in
+  // steps; 0 once the hold has all its answers. Another call with the same name
+  // releases an unfinished hold and begins a new one.
   uint64_t filled_by = 0;
-  uint64_t request_hash = 0;  // of that call: a repeat asks for the same
-  // It has begun to end; the places that it still has are the first ones.
+  uint64_t request_hash =
+      0;  // of that call's keys: a repeat must ask for the same
+  // Its release has begun. It goes from the back, so the places that are left
+  // are the first ones.
   bool is_ending = false;
-  // An answer for each key; of a lock each place is a block that it locks, of a
-  // reservation one that is to be written.
+  // The answer to each key. In a lock, a place is a block that it locks; in a
+  // reservation, a block that is still to be written.
   std::vector<BlockPlace> places;
-  uint32_t left = 0;  // how many of them are places
-  uint32_t detached =
-      0;  // the first places whose blocks are not found any more
-  // The neighbours in the list of the owner.
+  uint32_t left = 0;  // how many answers are places (IsPlace)
+  // DetachAll has detached the blocks of this many answers, from the front.
+  uint32_t detached = 0;
+  // The neighbours in the owner's list of holds.
   BlockHold* next = nullptr;
   BlockHold* previous = nullptr;
 
   bool is_whole() const { return filled_by == 0 && !is_ending; }
 };
 
-// Who has locked and reserved which blocks. Keeps BlockTable in step.
+// Knows which session has locked or reserved which blocks, and keeps the counts
+// and states in BlockTable in step with that.
 //
-// Releasing is cut into parts by an amount of work: a unit is a block. It is
-// taken off `work`; a call returns false when that is used up before it is
-// done.
+// Releasing can take long, so it is cut into parts: a function that takes
+// `work` handles at most that many blocks, subtracts them from `work`, and
+// returns false if it used up `work` before it was done.
 //
 // Owned by CacheParts; not thread-safe.
 class BlockHolds {
  public:
   explicit BlockHolds(BlockTable* blocks) : blocks_(blocks) {}  // outlives this
 
-  // Null: the owner has none of this name.
+  // Returns the hold of this name, or null if the owner has none.
   BlockHold* Find(const BlockOwner& owner, const BlockHold::Name& name) const;
-  // Names a hold, and none that comes after it under its name; never 0.
+  // A number, never 0, that names this hold and no later one, not even one with
+  // the same name.
   static uint64_t HandleOf(const BlockHold& hold) {
     return Slab<BlockHold>::HandleOf(hold);
   }
-  // One that holds nothing yet, for the answers to `keys` keys. REQUIRES: the
-  // owner has none of this name.
+  // Adds a hold that holds nothing yet, with room for the answers to `keys`
+  // keys. REQUIRES: the owner has no hold of this name.
   BlockHold& Add(BlockOwner& owner, const BlockHold::Name& name, size_t keys);
-  // REQUIRES: it has no places left.
+  // REQUIRES: the hold has no places left.
   void Erase(BlockHold& hold);
-  // The memory that Add counts for so many keys.
+  // The bytes of memory that Add counts for a hold of `keys` keys.
   static uint64_t BytesOf(size_t keys);
 
-  // Names a call that fills a hold.
+  // Returns a new number for a call that fills a hold.
   uint64_t NextCall() { return ++last_call_; }
-  // The next answer of a hold. With a place the block is locked, or reserved,
-  // already.
+  // Adds the next answer to a hold. If it is a place, the caller has locked or
+  // reserved the block already.
   void Append(BlockHold& hold, BlockPlace place);
   // Publishes or gives back the block of one answer, if it is still to be
   // written; returns whether it was. The hold is not erased.
   bool Publish(BlockHold& hold, size_t index);
   bool Discard(BlockHold& hold, size_t index);
-  // Before one of these, so that many take less time.
+  // Prefetches what Publish (`is_published`) or Discard of this answer will
+  // read. Call it some answers ahead if there are many.
   void PrefetchEnd(const BlockHold& hold, size_t index,
                    bool is_published) const {
     const BlockPlace place = hold.places[index];
@@ -107,11 +114,14 @@ class BlockHolds {
 
   // Gives up all that is left, and erases the hold.
   bool GiveUpAll(BlockHold& hold, uint32_t& work);
-  // The same; from the first part on the call that fills it finds it no more.
+  // The same as GiveUpAll, but marks the hold as ending first, so that the call
+  // that fills it finds it no more.
   bool Release(BlockHold& hold, uint32_t& work);
+  // Releases all holds of the owner.
   bool ReleaseAll(BlockOwner& owner, uint32_t& work);
-  // The blocks that it was to write are not found any more, and stay as they
-  // are: a process of the owner, which has ended, may still write to them.
+  // Detaches the blocks that the owner was to write: no call finds them any
+  // more, but they stay where they are, because a process of the ended session
+  // may still write to them.
   bool DetachAll(BlockOwner& owner, uint32_t& work);
 
   uint32_t lock_count() const { return holds_.size() - reservations_; }
@@ -127,12 +137,12 @@ class BlockHolds {
 
  private:
   static uint64_t HashOf(const BlockOwner& owner, const BlockHold::Name& name);
-  // Gives up the block of a place.
+  // Unlocks or discards the block at `place`, which is one of the hold's.
   void GiveUp(BlockHold& hold, BlockPlace place);
 
   BlockTable* const blocks_;
   Slab<BlockHold> holds_;
-  SteadyIndex by_name_;  // cells of holds
+  SteadyIndex by_name_;  // the cells of holds_, by owner and name
   uint32_t reservations_ = 0;
   uint64_t last_call_ = 0;
 };

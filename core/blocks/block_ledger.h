@@ -15,56 +15,64 @@
 
 namespace pando {
 
-// The plain facts about blocks, extents and kinds: no pointers, and nothing
-// that can be computed from the rest. The records of blocks are here and
-// nowhere else. If this memory outlives the process, so do the blocks: the next
-// process makes its indexes from these facts (BlockTable::Recover).
+// The ledger: plain facts about blocks, extents and kinds, without pointers and
+// without anything that can be computed from the rest. It is the only place of
+// the records of blocks. If its memory outlives the process, the blocks do,
+// too: the next process builds its indexes from the ledger
+// (BlockTable::Recover).
 //
-// The process may end between any two stores. So a fact that makes others count
-// is stored after them, and taken back before they change: the number of a
-// kind, the kind of an extent, the slots that it has used, the state of a
-// block. StoresBefore keeps the compiler to that. A block that is ready has its
-// key and its bytes; all else about it may be as it was shortly before, which
-// costs at most its place in the order of eviction.
+// The process may die between any two stores. Therefore the fact that makes
+// other facts valid is stored after them, and is cleared before they change.
+// Such facts are the number of a kind, the kind of an extent, the number of its
+// used slots, and the state of a block. StoresBefore keeps the compiler from
+// reordering these stores. If a block is ready, its key and its bytes are
+// right. The rest of its record may be slightly out of date, which at worst
+// misplaces it in the order of eviction.
 //
 // Owned by BlockTable; not thread-safe.
 class BlockLedger {
  public:
-  // The memory that it needs. Most is never touched: the kernel gives pages
-  // for the records of extents that were used.
+  // The bytes of memory that a ledger needs. Most of them are never touched:
+  // the kernel only backs the records of extents that were used.
   static uint64_t BytesFor(const BlockOptions& options);
-  // Whether options.ledger has what a process before has left of the same
-  // memory, in this layout: the process called Complete.
+  // Whether options.ledger contains a ledger that an earlier process completed
+  // (Complete) for the same block memory and in this layout.
   static bool IsOf(const BlockOptions& options);
-  // From now on the next process may take the ledger over. A new ledger knows
-  // of no block that workers may still use, so its maker reserves these first.
+  // Marks the ledger as complete: from now on the next process may take it
+  // over. A new ledger does not know which blocks workers of earlier processes
+  // may still use, so its maker reserves those blocks first.
   static void Complete(std::span<std::byte> ledger);
 
-  // REQUIRES: options.ledger is empty, and then the ledger has memory of its
-  // own; or has BytesFor bytes that are zeros, or of which IsOf is true.
+  // If options.ledger is empty, the ledger allocates its own memory. REQUIRES:
+  // otherwise options.ledger has BytesFor bytes, which are all zero or for
+  // which IsOf is true.
   explicit BlockLedger(const BlockOptions& options);
   BlockLedger(const BlockLedger&) = delete;
   BlockLedger& operator=(const BlockLedger&) = delete;
 
+  // Whether it took over the ledger of an earlier process.
   bool is_of_before() const { return is_of_before_; }
+  // How many processes have taken this ledger over.
   uint64_t recoveries() const { return header_->recoveries; }
 
   ExtentFacts& extent(uint32_t number) const { return extents_[number]; }
-  // Where the records of an extent are. They stay there, whatever kind has it.
+  // Where the records of an extent are. They do not move when another kind gets
+  // the extent.
   std::byte* records(uint32_t extent) const {
     return records_ + records_bytes_ * extent;
   }
 
-  // Notes a kind, and returns the cell that has it. REQUIRES: fewer than
-  // kMaxKinds are noted.
+  // Writes down a kind and returns the cell that contains it. REQUIRES: fewer
+  // than kMaxKinds are written down.
   uint32_t AddKind(const BlockKind& kind);
   void RemoveKind(uint32_t cell);
-  // The number of cells, and the kind that one has, also of the process before;
-  // without its stride.
+  // The number of cells, and the kind in a cell, or none. The kind may be one
+  // of an earlier process. Its shard_stride is not set.
   uint32_t kind_cells() const { return header_->kind_cells; }
   std::optional<BlockKind> KindIn(uint32_t cell) const;
 
-  // All stores before it come before those after it.
+  // A barrier for the compiler: stores before this call happen before stores
+  // after it.
   static void StoresBefore() {
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
@@ -78,7 +86,8 @@ class BlockLedger {
   KindFacts* kinds_ = nullptr;
   ExtentFacts* extents_ = nullptr;
   std::byte* records_ = nullptr;
-  uint64_t records_bytes_ = 0;  // of an extent
+  // The bytes of records of one extent.
+  uint64_t records_bytes_ = 0;
   bool is_of_before_ = false;
   std::vector<uint32_t> free_cells_;
 };

@@ -15,23 +15,26 @@
 
 namespace pando {
 
-// A piece of the memory, cut into slots of one size while a kind has it: what
-// follows from its facts and its records in the ledger. Plain data, owned by
-// BlockMemory.
+// An extent: a piece of the block memory, which is cut into slots of one size
+// while a kind has it. Everything here can be computed from its facts and
+// records in the ledger. Plain data, owned by BlockMemory.
 struct Extent {
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
   Kind* kind = nullptr;  // null: it is free
+  // Its records in the ledger.
   std::byte* records = nullptr;
-  uint32_t first_free = kNone;     // of the slots that were used
-  uint32_t blocks = 0;             // slots that are not free
-  uint32_t held = 0;               // of them, locked or being written
-  uint32_t position = 0;           // in Kind::extents; or the next free extent
+  // The first of its free slots that were used before; they form a list.
+  uint32_t first_free = kNone;
+  uint32_t blocks = 0;
+  uint32_t held = 0;      // those of `blocks` that are locked or being written
+  uint32_t position = 0;  // in Kind::extents; or the next free extent
   uint32_t room_position = kNone;  // in Kind::with_room; kNone: no free slot
 };
 
-// The block memory, cut into extents, and who has which: kinds take extents and
-// fill them with blocks. Deals in numbers; the bytes are elsewhere.
+// The block memory: it is cut into extents, which kinds take and fill with
+// blocks. This class only knows numbers and records; the bytes of blocks are
+// elsewhere.
 //
 // Owned by BlockTable; not thread-safe. Each call is O(1).
 //
@@ -43,13 +46,13 @@ class BlockMemory {
   // `ledger` outlives this.
   BlockMemory(const BlockOptions& options, BlockLedger* ledger);
 
-  // Gives each extent to the kind that has it by the ledger, and cuts it into
-  // blocks and free slots; nothing is held. `kind_of` finds a kind by its
-  // number, or null. REQUIRES: no extent has a kind.
+  // Gives each extent to the kind that has it according to the ledger, and
+  // finds its blocks and free slots. No block is held yet. `kind_of` returns
+  // the kind of a number, or null. REQUIRES: no extent has a kind.
   template <typename F>
   void Recover(F&& kind_of);
 
-  // Slots of an extent for blocks of so many bytes.
+  // How many blocks of `block_bytes` bytes fit into an extent.
   uint64_t SlotsFor(uint64_t block_bytes) const {
     return extent_bytes_ / block_bytes;
   }
@@ -72,7 +75,8 @@ class BlockMemory {
   uint32_t used_slots(uint32_t extent) const {
     return ledger_->extent(extent).used_slots;
   }
-  // The slot was used since the kind got the extent, so that it has a record.
+  // Whether the slot was used since the kind got the extent. Only such a slot
+  // has a valid record.
   bool IsUsed(BlockNumber block) const {
     return SlotOf(block) < used_slots(ExtentNumberOf(block));
   }
@@ -84,6 +88,7 @@ class BlockMemory {
     __builtin_prefetch(record + sizeof(BlockRecord) + 16);
   }
 
+  // The place of a block, and the block at a place.
   BlockPlace PlaceOf(BlockNumber block) const {
     return BlockPlace(((block >> slot_bits_) << slot_bits_) +
                       SlotOf(block) * ExtentOf(block).kind->block_places);
@@ -100,13 +105,16 @@ class BlockMemory {
   bool HasRoom(const Kind& kind) const {
     return !kind.with_room.empty() || free_extents_ > 0;
   }
-  // A slot for a block of the kind, with a fresh record. REQUIRES: HasRoom.
+  // Takes a slot for a new block of the kind and makes a fresh record with
+  // `key`. REQUIRES: HasRoom.
   BlockNumber Take(Kind& kind, std::string_view key);
-  // The slot is free; with the last block of its extent, so is that.
+  // Frees the slot of a block. When the last block of an extent goes, the
+  // extent becomes free, too.
   void Free(BlockNumber block);
   // Frees all slots of an extent at once.
   void FreeExtent(uint32_t extent);
-  // Links to blocks of the extent that end now are not good any more.
+  // Returns a new generation for the extent. A block that gets it makes all
+  // links that lead to it bad.
   uint16_t NextGeneration(uint32_t extent) {
     return ++ledger_->extent(extent).generation;
   }
@@ -118,8 +126,8 @@ class BlockMemory {
   }
   uint32_t free_extent_count() const { return free_extents_; }
   const Extent& extent(uint32_t number) const { return extents_[number]; }
-  // The memory that extents take beside that of their blocks. It includes the
-  // records of free extents, which stay where they are.
+  // The bytes that extents take beside their blocks, mostly records. Records of
+  // free extents count, too, because their memory is not given back.
   uint64_t record_bytes() const;
 
  private:
@@ -140,11 +148,12 @@ class BlockMemory {
 
   const uint64_t memory_bytes_;
   const uint64_t extent_bytes_;
-  const int
-      slot_bits_;  // of a number: an extent has at most 2^slot_bits_ slots
+  // The low bits of a block number that are its slot: an extent has at most
+  // 2^slot_bits_ slots.
+  const int slot_bits_;
   BlockLedger* const ledger_;
   std::vector<Extent> extents_;
-  uint64_t touched_bytes_ = 0;  // the sum over extents
+  uint64_t touched_bytes_ = 0;  // the sum of ExtentFacts::touched_bytes
   uint32_t first_free_ = Extent::kNone;
   uint32_t free_extents_ = 0;
 };

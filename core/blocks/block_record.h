@@ -7,33 +7,35 @@
 
 namespace pando {
 
-// Names a block, or the room for one, within BlockMemory: the number of its
-// extent and of its slot there.
+// Names a block, or a free slot, within BlockMemory: it combines the number of
+// the extent and of the slot in it.
 using BlockNumber = uint32_t;
 inline constexpr BlockNumber kNoBlock = SteadyIndex::kNone;
 
 enum class BlockState : uint8_t {
   kFree,
   kWritten,   // reserved, and found by its key
-  kDetached,  // reserved, and not found any more: another may write the key
+  kDetached,  // reserved, but not found by its key any more, so that another
+              // session may write the key
   kReady,     // published: immutable
 };
 
-// The state of one block. Plain data, in the records of its extent, before its
-// key; there are millions of them, so each bit counts.
+// The state of one block. Plain data, which lies in the records of its extent,
+// in front of its key. There are millions of records, so each bit counts.
 //
-// A link to the block before is good while that block has the generation that
-// the link remembers; see BlockTable::Link.
+// A block has a link to the block before it in a prompt. The link is good while
+// that block has the generation that the link remembers; see BlockTable::Link.
 struct __attribute__((packed, aligned(4))) BlockRecord {
-  // With kReady the stamp of its last use; else when it was reserved, in
-  // milliseconds.
+  // When kReady: the use (BlockTable::use) that touched it last. When being
+  // written: the time at which it was reserved, in milliseconds since the Unix
+  // epoch.
   uint64_t stamp : 45 = 0;
   uint64_t generation : 16 = 0;
   uint64_t state : 3 = 0;
   uint64_t locks : 24 = 0;
   uint64_t followers : 24 = 0;  // blocks whose link to this one is good
   uint64_t previous_generation : 16 = 0;
-  // The link to the block before; of a free slot the next free one.
+  // The block before it; in a free slot, the next free slot.
   uint32_t previous = kNoBlock;
 
   BlockState block_state() const { return static_cast<BlockState>(state); }
@@ -42,7 +44,8 @@ struct __attribute__((packed, aligned(4))) BlockRecord {
     return block_state() == BlockState::kWritten ||
            block_state() == BlockState::kDetached;
   }
-  // Nothing is in the way of evicting it.
+  // Whether it may be evicted: it is ready, not locked, and no block follows
+  // it.
   bool is_leaf() const {
     return block_state() == BlockState::kReady && locks == 0 && followers == 0;
   }

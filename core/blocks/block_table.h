@@ -24,23 +24,23 @@
 
 namespace pando {
 
-// The blocks of all kinds: which are there, what is before each, who may be
-// evicted next, and the room for more. It knows how often a block is locked and
-// not by whom; that is in BlockHolds.
+// The blocks of all kinds: which blocks exist, which block comes before each,
+// which is evicted next, and the room for more. It knows how often a block is
+// locked, but not which sessions locked it; BlockHolds knows that.
 //
-// A block remembers the one before it by a link, and counts the links to it
-// that are good; it is a leaf if there are none. Within a kind the leaf goes
-// first that was used least recently, so that no block goes before those that
-// follow it. An extent moves to the kind that needs room from the kind whose
-// coldest leaf is older; its blocks go at once, and those that follow them
-// elsewhere stay, as if nothing was before them, until they are stored again or
-// evicted.
+// A block has a link to the one before it, and counts the good links that lead
+// to it. A ready, unlocked block to which no good link leads is a leaf. Within
+// a kind, the least recently used leaf is evicted first, so a block is never
+// evicted before those that follow it. When a kind needs room, it may take an
+// extent from a kind whose coldest leaf is much older. The blocks of that
+// extent are evicted at once. Blocks in other extents that follow them stay,
+// without a block before them, until they are stored again or evicted.
 //
 // Owned by CacheParts; not thread-safe. Each call is O(1) or O(log n) but for
 // MakeRoom, which may look through some extents.
 class BlockTable {
  public:
-  // Takes over what a process before has left in the ledger.
+  // Takes over the blocks that an earlier process left in the ledger, if any.
   explicit BlockTable(const BlockOptions& options);
 
   const BlockOptions& options() const { return options_; }
@@ -50,97 +50,108 @@ class BlockTable {
   const BlockMemory& memory() const { return memory_; }
   BlockRecord& At(BlockNumber block) const { return memory_.At(block); }
 
-  // A new use: what is touched from now on was used later than all before.
+  // Begins a new use: blocks that are touched from now on count as used later
+  // than all blocks touched before.
   void NextUse() { ++use_; }
   uint64_t use() const { return use_; }
+  // The time by which blocks are overdue and evictions are dated.
   void set_time(absl::Time now) { now_ = now; }
   absl::Time time() const { return now_; }
 
   static uint64_t HashOf(std::string_view key) {
     return absl::HashOf(absl::string_view(key.data(), key.size()));
   }
-  // The block of a key; kNoBlock: there is none. REQUIRES, here and below: the
+  // Returns the block of a key, or kNoBlock. REQUIRES, for FindMany, too: the
   // kind has not ended.
   BlockNumber Find(const Kind& kind, std::string_view key) const {
     return Find(kind, key, HashOf(key));
   }
-  // The same for at most kManyKeys keys, which follow each other in `keys`;
-  // takes less time for each.
+  // The same for at most kManyKeys keys, one behind the other in `keys`. This
+  // takes less time for each key than Find.
   static constexpr size_t kManyKeys = 16;
   void FindMany(const Kind& kind, std::string_view keys,
                 std::span<BlockNumber> found) const;
 
-  // It is written, but for longer than it may be.
+  // Whether the block has been in writing for longer than
+  // options().write_limit.
   bool IsOverdue(const BlockRecord& record) const {
     return record.is_written() &&
            NowMillis() >=
                record.stamp + static_cast<uint64_t>(absl::ToInt64Milliseconds(
                                   options_.write_limit));
   }
-  // When a block that is written was reserved.
+  // When a block that is being written was reserved.
   absl::Time ReservedAt(const BlockRecord& record) const {
     return absl::FromUnixMillis(static_cast<int64_t>(record.stamp));
   }
 
-  // A ready block is used now. All three return whether the order of leaves
-  // changed, which costs as much as some other blocks.
+  // Marks a ready block as used now. Touch, Lock and Unlock return whether the
+  // order of leaves changed, which costs as much as several blocks otherwise
+  // do.
   bool Touch(Kind& kind, BlockNumber block);
-  // Touches it, too. REQUIRES: CanLock.
+  // Takes one lock on the block and touches it. REQUIRES: CanLock.
   bool Lock(Kind& kind, BlockNumber block);
   bool Unlock(BlockNumber block);
-  // One is left for Pin.
+  // Whether a lock more can be counted. One count is left for Pin.
   bool CanLock(BlockNumber block) const {
     return At(block).locks < BlockRecord::kMaxCount - 1;
   }
-  // While a call has further use for a block, ready or not, it stays: as
-  // locked, but counted nowhere.
+  // Keeps a block, ready or not, from eviction while a call still needs it. It
+  // acts like a lock, but no count of locked blocks includes it.
   void Pin(BlockNumber block);
   void Unpin(BlockNumber block);
 
-  // Makes room for one block of the kind. False: nothing can be evicted for it.
+  // Makes room for one block of the kind. Returns false if nothing can be
+  // evicted for it.
   bool MakeRoom(Kind& kind);
-  // Begins a block, which comes after `previous`, if there is one.
-  // REQUIRES: MakeRoom said so, and the key has no block.
+  // Begins a block that comes after `previous` (kNoBlock: after none), and
+  // returns it. REQUIRES: MakeRoom returned true, and the key has no block.
   BlockNumber Reserve(Kind& kind, std::string_view key, BlockNumber previous);
-  // `block` comes after `previous`, unless it has a good link already, or comes
-  // before it. Returns how many other links that took to find out.
+  // Links `block` to `previous`, the block before it. Does nothing if `block`
+  // has a good link already or might itself come before `previous`. Returns how
+  // many links it followed to find that out.
   uint32_t Link(Kind& kind, BlockNumber block, BlockNumber previous);
-  // Publishes a written block. It is freed when its kind has ended or its key
-  // has another block; returns false then.
+  // Publishes a block that is being written. If its kind has ended, or its key
+  // already has a ready block, the block is freed instead and false is
+  // returned.
   bool Publish(BlockNumber block);
-  // Frees a written block.
+  // Frees a block that is being written.
   void Discard(BlockNumber block);
-  // Fetches what Publish and Discard of a written block will look for, beside
-  // its record, where they look for anything.
+  // Prefetches the index entry that Publish (`is_published`) or Discard of a
+  // block will read, if it will read one.
   void PrefetchEnd(BlockNumber block, bool is_published) const;
-  // A written block is not found any more. It stays where it is.
+  // Makes a block that is being written impossible to find by its key. It stays
+  // where it is.
   void Detach(BlockNumber block);
 
-  // Blocks that those have locked, or were to write, who had their memory from
-  // the process before: now, as locked once, or written and not found by their
-  // keys, they are the caller's. Others are found as they were.
+  // The blocks that workers of an earlier process had locked or were to write.
+  // The caller of TakeEarlier owns them from then on: each of `locked` is
+  // locked once, each of `written` is being written and is not found by its
+  // key. All other blocks can be found as before.
   struct HeldBlocks {
     std::vector<BlockNumber> locked;
     std::vector<BlockNumber> written;
   };
   HeldBlocks TakeEarlier() { return std::exchange(earlier_, {}); }
 
-  // Since the last use of the leaf to evict next; none: there is no leaf.
+  // How many uses ago the leaf that is evicted next was last used; none if
+  // there is no leaf.
   std::optional<uint64_t> ColdestAge(const Kind& kind) const;
 
-  // The memory of all records and indexes.
+  // The bytes of all records and indexes.
   uint64_t index_bytes() const;
-  // Differs once a block or a count of blocks has changed.
+  // A count that grows whenever a block or a count of blocks changes.
   uint64_t changes() const { return changes_; }
   // Blocks that were evicted since the start.
   uint64_t evictions() const { return evictions_; }
-  // Processes that took the blocks over, each from the one before.
+  // How many processes have taken the blocks over, each from the one before it.
   uint64_t recoveries() const { return ledger_.recoveries(); }
-  // Kinds and extents that were looked at for one to take, since the start.
+  // How many kinds and extents were examined, since the start, to find an
+  // extent to take.
   uint64_t looks() const { return looks_; }
 
-  // Frees extents of kinds that have ended, about `work` of them; returns
-  // whether there are more.
+  // Frees about `work` extents of kinds that have ended, and subtracts them
+  // from `work`. Returns whether there are more.
   bool FreeEnded(uint32_t& work);
 
   // The last eviction of a block with this key.
@@ -148,7 +159,8 @@ class BlockTable {
       const Kind& kind, std::string_view key) const {
     return evicted_.Find({kind.info.number.value(), HashOf(key)});
   }
-  // Where the link of a block leads; kNoBlock: nowhere (any more).
+  // The block before, to which the link of a block leads; kNoBlock if it has no
+  // good link.
   BlockNumber PreviousOf(const Kind& kind, const BlockRecord& record) const;
 
  private:
@@ -162,45 +174,53 @@ class BlockTable {
   uint64_t NowMillis() const {
     return static_cast<uint64_t>(absl::ToUnixMillis(now_));
   }
-  // Changes a record by `change`, and the order of leaves with it. Returns
-  // whether that changed.
+  // Changes a record by `change`, and updates the order of leaves. Returns
+  // whether that order changed.
   template <typename F>
   bool Change(Kind& kind, BlockNumber block, F&& change);
   void Hold(BlockNumber block) { ++memory_.ExtentOf(block).held; }
-  // A block is not read or written any more.
+  // The block is not held (locked or written) any more; frees its extent if
+  // that was the last held block of a kind that has ended.
   void Unhold(BlockNumber block);
-  // The block of a live kind is not found any more, and no link leads from or
-  // to it. REQUIRES: it is detached.
+  // Takes a block of a live kind out of the index, and breaks its links.
+  // REQUIRES: it is detached.
   void Forget(Kind& kind, BlockNumber block);
-  // No link leads from or to it any more.
+  // Breaks the link from the block and all links to it.
   void Unlink(Kind& kind, BlockNumber block);
-  // A written block can be found, unless another with its key is ready.
+  // Makes sure that a block which is being written can be found by its key.
+  // Returns false if its kind has ended or another block with its key is ready.
   bool MakeFindable(Kind& kind, BlockNumber block);
-  // Whether `block` is found on the way back from `previous`; also when that
-  // has too many links. Counts those that it looks at.
+  // Whether `block` may come before `previous`: it follows the links back from
+  // `previous`, adds their number to `links`, and also returns true when there
+  // are too many to follow.
   bool MayComeBefore(const Kind& kind, BlockNumber block, BlockNumber previous,
                      uint32_t& links) const;
-  // Frees a block that is held and not counted in a state any more.
+  // Frees a block that is still held, but that no count of its state includes
+  // any more.
   void Free(Kind& kind, BlockNumber block);
   void FreeEndedExtent(uint32_t extent);
 
-  // Makes indexes, counts and lists from the facts of the ledger.
+  // Builds the indexes, counts and lists from the ledger.
   void Recover();
+  // Adds one block to the index and the counts. Appends it to `doubles` instead
+  // if another block has its key.
   void RecoverBlock(BlockNumber block, std::vector<BlockNumber>& doubles);
-  // Counts the links that are good, and forgets the others.
+  // Counts the link of a block if it is good, else forgets it.
   void RecoverLink(Kind& kind, BlockNumber block);
   void RecoverLeaves();
-  // Visits the blocks that are there, ready or written.
+  // Visits all blocks, ready ones and those being written.
   template <typename F>
   void ForEachBlock(F&& visit);
 
   bool EvictLeaf(Kind& kind);
-  // Takes an extent for `kind` from another kind, if the coldest leaf there has
-  // not been used for longer than `age` by far.
+  // Takes an extent for `kind` from another kind whose coldest leaf was last
+  // used more than twice `age` uses ago; without `age`, from any other kind
+  // that has a leaf. Returns whether it took one.
   bool TakeExtent(const Kind& kind, std::optional<uint64_t> age);
   bool TakeExtentFrom(Kind& victim, uint64_t age);
-  // The loss with an extent: its blocks that were used less than `age` ago, and
-  // the links to its blocks from elsewhere.
+  // What evicting an extent would cost: the number of its blocks that were used
+  // less than `age` uses ago, plus the number of links to its blocks from other
+  // extents.
   uint64_t LossOf(uint32_t extent, uint64_t age) const;
   void EvictExtent(uint32_t extent);
   void NoteEviction(Kind& kind, BlockNumber block, BlockEviction reason);

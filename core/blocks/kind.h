@@ -21,33 +21,35 @@ struct Leaf {
   friend auto operator<=>(const Leaf&, const Leaf&) = default;
 };
 
-// How the blocks of a kind are found: by their keys, and the next to evict.
+// Finds the blocks of a kind by their keys, and the leaf to evict next.
 struct KindIndex {
   SteadyIndex blocks;
   absl::btree_set<Leaf> leaves;
 };
 
-// One generation of a kind, and what it has. Plain data, owned by KindTable;
-// BlockMemory and BlockTable change what is theirs.
+// One generation of a kind, with its extents and counts. Plain data, owned by
+// KindTable; BlockMemory and BlockTable change the members that are marked as
+// theirs.
 struct Kind {
   BlockKind info;
   uint32_t ledger_cell = 0;
-  bool is_newest = true;     // of its name
-  uint32_t older_kinds = 0;  // with the newest: generations that are there
+  bool is_newest = true;  // of its name
+  // In the newest generation: how many older ones still exist.
+  uint32_t older_kinds = 0;
   uint32_t open_sessions = 0;
-  // It is null once it has ended: its blocks are not found and its extents go
-  // as soon as no session reads or writes there.
+  // Null once the kind has ended: no call finds its blocks then, and each of
+  // its extents is freed as soon as no session reads or writes there.
   std::unique_ptr<KindIndex> index = std::make_unique<KindIndex>();
 
-  // BlockMemory: numbers of extents.
+  // Changed by BlockMemory. The two vectors contain numbers of extents.
   uint32_t slots = 0;               // blocks of an extent
-  uint32_t block_places = 0;        // units of kPlaceBytes
+  uint32_t block_places = 0;        // size of a block, in units of kPlaceBytes
   uint32_t record_bytes = 0;        // a record with its key
   std::vector<uint32_t> extents;    // all
   std::vector<uint32_t> with_room;  // those with a free slot
 
-  // BlockTable: blocks in these states; and how many times it evicts before it
-  // looks again whether another kind is colder.
+  // Changed by BlockTable: the number of blocks in each state, and how many
+  // leaves of this kind it evicts before it looks again for a colder kind.
   uint64_t ready = 0;
   uint64_t locked = 0;
   uint64_t written = 0;

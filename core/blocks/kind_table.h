@@ -17,21 +17,21 @@
 
 namespace pando {
 
-// The kinds that a session has open; and the memory that counts for each.
+// The kinds that a session has open, and the bytes that count in its account
+// for each.
 using OpenKindList = absl::flat_hash_map<KindNumber, Kind*>;
 inline constexpr uint64_t kOpenKindBytes = 8'192;
 
-// The kinds: all that a session has open, the newest of each name, and those
-// that still have extents.
+// The kinds: all that some session has open, the newest one of each name, and
+// those that still have extents.
 //
 // Owned by BlockTable; not thread-safe.
 //
-// Invariants: of each name that has a kind, one is the newest; a kind
-// that is not the newest and that no session has open has ended.
+// Invariants: of each name that has a kind, one is the newest; a kind that is
+// not the newest and that no session has open has ended.
 class KindTable {
  public:
-  // `extent_bytes` is the most that a block may have.
-  // `ledger` outlives this.
+  // A block may have at most `extent_bytes` bytes. `ledger` outlives this.
   KindTable(uint64_t extent_bytes, BlockLedger* ledger)
       : extent_bytes_(extent_bytes), ledger_(ledger) {}
 
@@ -39,46 +39,54 @@ class KindTable {
   // ended. REQUIRES: there is no kind yet.
   void Recover();
 
-  // INVALID_FIELD when it is no kind that could be opened; LAYOUT_MISMATCH when
-  // it is there with other sizes. `index` is its place in the call.
+  // INVALID_FIELD if `spec` is not valid; LAYOUT_MISMATCH if the kind exists
+  // with other sizes. `index` is the position of `spec` in the call, for the
+  // message.
   absl::Status Check(const KindSpec& spec, size_t index) const;
-  // LAYOUT_MISMATCH when both have the same name and other sizes.
+  // LAYOUT_MISMATCH if both have the same name, but different sizes.
   static absl::Status CheckAgree(const KindSpec& spec, const KindSpec& there,
                                  size_t index);
-  // An error when so many more kinds would be too many.
+  // SESSION_LIMIT if there would be more than kMaxKinds kinds with `more` new
+  // ones.
   absl::Status CheckRoom(size_t more) const;
-  // Finds or makes. REQUIRES: Check says OK.
+  // Returns the newest generation of the kind; makes the kind if there is none.
+  // REQUIRES: Check returned OK.
   Kind& FindOrMake(const KindSpec& spec);
-  // The newest generation; null: there is none.
+  // Returns the newest generation of a kind, or the kind with a number; null if
+  // there is none.
   Kind* Find(const KindName& name) const;
   Kind* Find(KindNumber number) const;
-  // A new generation, which takes the place of `kind`, the newest one.
+  // Makes a new generation, which takes the place of `kind`, the newest one so
+  // far.
   Kind& Renew(Kind& kind);
 
   static void Open(OpenKindList& list, Kind& kind);
-  // The session has it open no more.
+  // The session whose list this is does not have the kind open any more.
   void Close(OpenKindList& list, Kind& kind);
   void CloseAll(OpenKindList& list);
 
   // Deletes kinds that no session has open and that have no extents; the newest
   // one of a name goes last.
   void DeleteUnused();
-  // The next kind that has ended and still has extents; null: there is none.
+  // The next kind that has ended and may still have extents to free; null if
+  // there is none.
   Kind* NextEnded() const { return ended_.empty() ? nullptr : ended_.back(); }
-  // NextEnded() has none any more, or only such as are still used.
+  // Takes NextEnded() off the list: it has no extents left, or only extents
+  // that are still held.
   void DropEnded() { ended_.pop_back(); }
-  // The indexes that kinds left behind as they ended; deleting them takes long.
+  // Moves out the indexes of kinds that have ended. Deleting them takes long,
+  // so the caller does it outside the mutex.
   std::vector<std::unique_ptr<KindIndex>> TakeGarbage() {
     return std::exchange(garbage_, {});
   }
 
-  // In the order of their numbers.
+  // Visits all kinds, in the order of their numbers.
   template <typename F>
   void ForEach(F&& visit) const {
     for (const auto& [number, kind] : kinds_) visit(*kind);
   }
-  // At most `most` kinds after `last`, in the order of their numbers. Returns
-  // whether those were all.
+  // Visits at most `most` kinds after number `last`, in the order of their
+  // numbers. Returns whether there are no more.
   template <typename F>
   bool ForEachAfter(KindNumber last, size_t most, F&& visit) const {
     auto kind = kinds_.upper_bound(last);

@@ -9,10 +9,11 @@
 
 namespace pando {
 
-// The layout of BlockLedger: a header, kinds, extents, and for each extent the
-// records of its blocks. Each of the four begins a page of its own. A process
-// takes over only ledgers with its own kLedgerMagic: change it with the layout
-// of anything in a ledger, BlockRecord included.
+// The layout of BlockLedger: a header, then the kinds, the extents, and for
+// each extent the records of its blocks. Each of the four begins at a multiple
+// of kLedgerPage. A process takes over only a ledger with its own kLedgerMagic.
+// So change kLedgerMagic whenever the layout of anything in a ledger changes,
+// BlockRecord included.
 inline constexpr uint64_t kLedgerMagic = 0x31'52'47'44'4c'42'44'50;
 inline constexpr uint64_t kLedgerPage = 4'096;
 
@@ -22,9 +23,10 @@ struct LedgerHeader {
   uint64_t extent_bytes;
   uint64_t memory_id;
   uint64_t recoveries;  // processes that have taken it over
-  uint32_t kind_cells;  // that were ever used
-  // For the owner of the memory: the processes in a row that have not served
-  // yet, and those that crashed soon after their start.
+  uint32_t kind_cells;  // cells that were ever used
+  // For the owner of the memory, who decides by them whether to keep the
+  // ledger: how many processes in a row have started without serving, and how
+  // many crashed soon after their start.
   uint32_t starts;
   uint32_t crashes;
 };
@@ -47,7 +49,7 @@ struct LedgerText {
 
 struct KindFacts {
   uint32_t number;  // 0: there is none
-  uint32_t check;   // over the number and all that follows
+  uint32_t check;   // checksum of the number and all that follows
   uint32_t generation;
   uint32_t key_bytes;
   uint32_t shards;
@@ -62,9 +64,9 @@ struct KindFacts {
 struct ExtentFacts {
   uint32_t kind;           // its number; 0: the extent is free
   uint32_t used_slots;     // slots from this one on have never been used
-  uint32_t touched_bytes;  // of the records, by all kinds that have had it
-  // Blocks that begin now get this generation. It changes when links to blocks
-  // here stop being good.
+  uint32_t touched_bytes;  // of its records, that any kind has touched so far
+  // A new block in this extent gets this generation. It grows when the links to
+  // some block of the extent become bad.
   uint16_t generation;
 };
 
