@@ -17,9 +17,9 @@ namespace pando {
 
 // A second set of counters, to compare with those that the cache keeps.
 // InvariantCheck adds the nodes, locks and pages one after the other while the
-// cache is in use; the part that changes an object which was added reports the
-// change here. So the sums are exact at any time for what was added so far,
-// and complete once everything was added.
+// cache is in use. When an object that was added changes, the part of the cache
+// that changes it reports this here. So the sums are always exact for the
+// objects added so far, and complete once all are added.
 //
 // Owned by InvariantCheck; RadixTree, SessionTable and PagePool know it while a
 // check is under way. Not thread-safe.
@@ -29,8 +29,8 @@ class CacheAudit {
              uint32_t namespaces);
 
   // Nodes are added in the order of their cells in the slab. Add and Remove
-  // count a node in O(1); AddPages and RemovePages note which pages it names,
-  // and are called apart because they are linear in its pages.
+  // count a node in O(1). AddPages and RemovePages note its page ids; they are
+  // separate calls because they are linear in its pages.
   bool HasCounted(const Node& node) const {
     return Slab<Node>::IndexOf(node) < counted_nodes_;
   }
@@ -41,7 +41,7 @@ class CacheAudit {
   void AddPages(std::span<const PageId> pages);
   void RemovePages(std::span<const PageId> pages);
 
-  // Locks are counted by the node that they name.
+  // Locks, counted by the node that they lock.
   bool HasCountedLock(uint32_t cell) const { return cell < counted_locks_; }
   void set_counted_locks(uint32_t cells) { counted_locks_ = cells; }
   void AddLock(const Node& node) { CountLock(&node, 1); }
@@ -60,7 +60,7 @@ class CacheAudit {
  private:
   friend class InvariantCheck;  // which compares the sums
 
-  // Page sums and the number of some nodes.
+  // The number of a set of nodes, and the sums of their pages.
   struct Sums {
     int64_t evictable = 0;
     int64_t locked = 0;
@@ -73,7 +73,7 @@ class CacheAudit {
     }
     friend bool operator==(const Sums&, const Sums&) = default;
   };
-  // Locks on a node; `is_seen` once the node was found in the tree.
+  // The locks on a node. `is_seen` says that the node was found in the tree.
   struct NodeLocks {
     int64_t count = 0;
     bool is_seen = false;
@@ -82,7 +82,8 @@ class CacheAudit {
   void Count(const Node& node, int sign);
   void CountLock(const Node* node, int sign);
   void Count(PageState state, uint32_t quota_class, int sign);
-  // The lock_count that a node should have. It was found in the tree.
+  // Returns the lock_count that a node should have, and marks the node as found
+  // in the tree.
   int64_t ExpectedLockCount(const Node& node);
 
   uint32_t counted_nodes_ = 0;

@@ -12,13 +12,13 @@
 
 namespace pando {
 
-// One hash table for all edges of the tree: it leads from a parent, and the
-// tokens of a first page, to the child that begins with them. Siblings differ
-// within their first page, so a key is unique. Nothing stalls as it grows.
-// Owned by RadixTree; not thread-safe.
+// One hash table of all edges of the tree: it finds a child by its parent and
+// the tokens of the child's first page. Siblings differ within their first
+// page, so a key is unique. It grows without stalls (SteadyIndex). Owned by
+// RadixTree; not thread-safe.
 class ChildIndex {
  public:
-  // `nodes`, the cells of all nodes, outlive this.
+  // `nodes` is the slab of all nodes; it outlives this.
   ChildIndex(uint32_t page_tokens, const Slab<Node>* nodes)
       : page_tokens_(page_tokens), nodes_(nodes) {}
 
@@ -27,15 +27,15 @@ class ChildIndex {
     return FindIf(parent, first_page, [](const Node&) { return true; });
   }
 
-  // As Find, for a check of nodes that may be damaged: does not read the tokens
-  // of a node that reaches past the end of its segment.
+  // The same as Find, for a check of nodes that may be damaged: it does not
+  // read the tokens of a node that reaches past the end of its segment.
   Node* FindIntact(const Node& parent, const Token* first_page) const {
     return FindIf(parent, first_page,
                   [](const Node& node) { return node.is_within_segment(); });
   }
 
-  // A node is found by its parent and first page, so remove it before either
-  // changes and add it after.
+  // The key of a node is its parent and first page. So remove the node before
+  // either changes, and add it afterwards.
   void Add(const Node& node) {
     cells_.Add(HashOf(node), Slab<Node>::IndexOf(node));
   }
@@ -43,7 +43,7 @@ class ChildIndex {
     cells_.Remove(HashOf(node), Slab<Node>::IndexOf(node));
   }
 
-  // Fetches what Remove() of `node` will look at.
+  // Prefetches what Remove(node) will read.
   void Prefetch(const Node& node) const { cells_.Prefetch(HashOf(node)); }
 
   size_t size() const { return cells_.size(); }

@@ -9,8 +9,8 @@
 
 namespace pando {
 
-// Keeps the first `limit`, in the order `Less`, of all entries that are added
-// to it, without keeping the others: O(log limit) an entry. Not thread-safe.
+// Of all entries that are added to it, keeps only the first `limit` in the
+// order `Less`: O(log limit) for each entry. Not thread-safe.
 template <typename T, typename Less>
 class FirstEntries {
  public:

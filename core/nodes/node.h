@@ -22,7 +22,7 @@ struct Node {
   Node* next_sibling = nullptr;
   Node* previous_sibling = nullptr;
 
-  // Links of LruPolicy or ReusePolicy; null while the node is not in it.
+  // Links of LruPolicy or ReusePolicy; null while the node is not in its list.
   Node* older = nullptr;
   Node* newer = nullptr;
 
@@ -34,35 +34,38 @@ struct Node {
   // node ends, which no split moves.
   uint32_t depth_pages = 0;
 
-  // Locks taken on this node, and children of it that are locked.
+  // The number of locks taken on this node, plus that of its locked children.
   uint32_t lock_count = 0;
 
   uint64_t id = 0;  // counts up as nodes are made
   // Logical time of the last access to the whole node.
   uint64_t last_access = 0;
-  // Inserts that contained the whole node; chunks of a prefill not counted.
+  // How many inserts contained the whole node. Chunks of a prefill do not
+  // count.
   uint32_t hit_count = 0;
   // The highest priority of those inserts.
   int32_t priority = 0;
-  // Its pages were inserted, and last used or unlocked, at this
+  // When its pages were inserted, and when they were last used or unlocked, as
   // RadixTree::time.
   uint32_t inserted_at = 0;
   uint32_t used_at = 0;
 
-  // From this RadixTree::time on it is spared for so long: RadixTree::Retain.
+  // Eviction spares it from this RadixTree::time on for so long; see
+  // RadixTree::Retain.
   uint32_t retained_from = 0;
   uint16_t retained_seconds = 0;
   // Its last user said that it is not used again: see RadixTree::EndPrefix.
   bool has_ended = false;
-  // It came from a tier, and no match has used it since: RadixTree::TakeLoaded.
+  // It came from a tier, and no match has used it since; see
+  // RadixTree::TakeLoaded.
   bool is_loaded = false;
 
-  Run run;  // of ReuseLearner, when there is one
+  Run run;  // kept by ReuseLearner, if there is one
 
   bool is_root() const { return parent == nullptr; }
   bool is_leaf() const { return first_child == nullptr; }
   bool is_locked() const { return lock_count > 0; }
-  // At a RadixTree::time, which counts tenths of a second.
+  // Whether it is retained at `time`, a RadixTree::time in tenths of a second.
   bool IsRetained(uint32_t time) const {
     return time - retained_from < uint32_t{retained_seconds} * 10;
   }
@@ -79,7 +82,7 @@ struct Node {
   std::span<const PageId> pages() const {
     return {segment->pages() + first_page, page_count};
   }
-  // Empty when its segment has none.
+  // Empty if its segment has no prints.
   std::span<const PagePrint> prints() const {
     const PagePrint* const all = segment->prints();
     if (all == nullptr) return {};

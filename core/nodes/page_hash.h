@@ -28,12 +28,12 @@ class PageHasher {
   PageHasher(const PageHasher&) = delete;
   PageHasher& operator=(const PageHasher&) = delete;
 
-  // The value that takes the place of a previous hash for the first page of a
-  // prompt.
+  // The hash that the first page of a prompt in this namespace is chained to.
   PageHash Seed(const NamespaceKey& ns);
 
-  // The hash of the page after the one with hash `before`. `tokens` spell the
-  // page: in a bigram namespace they are one more than page_tokens.
+  // The hash of the page that follows the page with hash `before`. `tokens`
+  // spell the page; in a bigram namespace there is one token more than
+  // page_tokens.
   PageHash Next(const PageHash& before, std::span<const Token> tokens,
                 bool bigram);
 

@@ -20,11 +20,11 @@ enum class PageState : uint8_t {
   kFree,
   kReserved,     // owned by a session, being written
   kSealed,       // in the tree, immutable
-  kQuarantined,  // its dead owner may still be writing
+  kQuarantined,  // a process of its lost session may still be writing
 };
 inline constexpr size_t kPageStates = 5;
 
-// Names a page for as long as it stays reserved: until it is sealed or freed.
+// Names a page while it stays reserved, that is, until it is sealed or freed.
 // The default, page 0, names none.
 struct Reservation {
   PageId page;
@@ -43,8 +43,8 @@ struct PageOwner {
   std::vector<PageId> pages;
 };
 
-// Knows which state each page is in, and which quota class a reserved page
-// counts for. It deals in page ids; the bytes are elsewhere.
+// Knows the state of each page, and the quota class that a reserved page counts
+// for. It handles page ids only; the bytes are in the KvPool.
 //
 // Owned by CacheParts; not thread-safe. Each change is O(1) a page.
 //
@@ -89,33 +89,34 @@ class PagePool {
                std::vector<PageId>& out);
   // Frees a reserved page. REQUIRES: `owner` has reserved it.
   void Release(PageOwner& owner, PageId page);
-  // The pages are in the tree from now on. REQUIRES: `owner` has reserved them.
+  // Marks reserved pages as sealed: they are in the tree from now on. REQUIRES:
+  // `owner` has reserved them.
   void Seal(PageOwner& owner, std::span<const PageId> pages);
-  // The pages have left the tree.
+  // Frees sealed pages, which have left the tree.
   void FreeSealed(std::span<const PageId> pages);
-  // Puts the last pages of `owner` into quarantine, at most `most`, and appends
-  // them to `quarantined`; `owner` has them no more.
+  // Quarantines the last pages of `owner`, at most `most`: takes them off its
+  // list and appends them to `quarantined`.
   void Quarantine(PageOwner& owner, size_t most,
                   std::vector<PageId>& quarantined);
   // Frees quarantined pages.
   void FreeQuarantined(std::span<const PageId> pages);
 
-  // OK when each of `pages`, which may be out of range, is reserved by `owner`
-  // and none is listed twice: else PAGE_OUT_OF_RANGE, PAGE_NOT_OWNED or
-  // DUPLICATE_PAGE.
+  // OK if `owner` has reserved each of `pages` and none is listed twice; else
+  // PAGE_OUT_OF_RANGE, PAGE_NOT_OWNED or DUPLICATE_PAGE. The pages may be out
+  // of range.
   absl::Status CheckReserved(const PageOwner& owner,
                              std::span<const PageId> pages);
 
-  // DUPLICATE_PAGE.
+  // Returns the error DUPLICATE_PAGE for a page that is listed twice.
   static absl::Status ListedTwice(PageId page);
 
   // Adds a sentence for each invariant that does not hold at `page`.
   void AppendViolations(PageId page,
                         std::vector<std::string>& violations) const;
-  // How many pages are in the list of free ones.
+  // How many pages are in the list of free pages.
   size_t listed_free_pages() const { return free_.size(); }
-  // From now on `audit` is told of changes in pages that it has counted; null
-  // ends that.
+  // From now on reports to `audit` the changes of pages that it has counted.
+  // Null ends that.
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:
@@ -128,17 +129,18 @@ class PagePool {
     uint32_t position = 0;
     uint16_t quota_class = 0;  // reserved pages only
     PageState state = PageState::kFree;
-    bool is_marked = false;  // while CheckReserved looks for repeated pages
+    // Scratch of CheckReserved, which looks for repeated pages.
+    bool is_marked = false;
   };
 
   PageRecord& Record(PageId page) { return records_[page.value()]; }
   const PageRecord& Record(PageId page) const { return records_[page.value()]; }
-  // Why CheckReserved refuses this page.
+  // The error with which CheckReserved refuses this page.
   absl::Status WhyRefused(const PageOwner& owner, PageId page) const;
   // Changes the state of the pages, which is `from`, and the counts with it.
   void Move(std::span<const PageId> pages, PageState from, PageState to);
   void Free(std::span<const PageId> pages, PageState from);
-  // Its state is changed by the caller.
+  // Takes the page off the owner's list. The caller changes its state.
   void TakeFromOwner(PageOwner& owner, PageId page);
 
   std::vector<PageRecord> records_;

@@ -5,8 +5,8 @@
 
 namespace pando {
 
-// Walks through all nodes below `root`, each after its parent: gives the node
-// after `node`, or null after the last. Begin with the root itself.
+// Walks through all nodes below `root`, each after its parent: returns the node
+// after `node`, or null after the last one. To begin, pass the root as `node`.
 inline Node* NextInPreorder(const Node& root, const Node& node) {
   if (node.first_child != nullptr) return node.first_child;
   for (const Node* n = &node; n != &root; n = n->parent) {

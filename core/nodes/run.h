@@ -5,24 +5,25 @@
 
 namespace pando {
 
-// Names a run of pages to History: the cell of a node that is cached, or a
-// ghost.
+// Names a run of pages in History: it is the cell of a cached node, or, with
+// kGhostBit, the slot of a ghost.
 using RunLink = uint32_t;
 inline constexpr RunLink kNoRun = 0xffff'ffff;
 inline constexpr RunLink kGhostBit = 0x8000'0000;
 
 inline bool IsGhost(RunLink link) { return (link & kGhostBit) != 0; }
 
-// The state of a run of pages, cached or a ghost, in ReuseLearner. Plain data:
-// a part of the node or ghost, changed only by ReuseLearner and its parts.
+// What ReuseLearner knows of a run of pages, be it a cached node or a ghost.
+// Plain data: a member of the node or ghost, changed only by ReuseLearner and
+// its parts.
 struct Run {
   RunLink older = kNoRun;  // links of History
   RunLink newer = kNoRun;
-  uint32_t at = 0;  // tick of the last use
+  uint32_t at = 0;  // the tick of the last use
   uint16_t reuse_class : 15 = 0;
   uint16_t is_in_shadow : 1 = 0;  // wholly or in part, see ShadowLru
   uint8_t uses = 0;               // 255: or more
-  uint8_t bin = 0;                // of the age, see reuse_class.h
+  uint8_t bin = 0;                // the bin of its age, see reuse_class.h
 };
 static_assert(sizeof(Run) == 16);
 

@@ -11,22 +11,22 @@
 
 namespace pando {
 
-// A short hash of a page and of all that comes before it, see
-// core/reuse/prefix_hash.h; 0: not known.
+// A short hash of a page and of all pages before it, see
+// core/reuse/prefix_hash.h. It is 0 while it is not known.
 using PagePrint = uint32_t;
 
 // A run of whole pages: the tokens that spell them and their page ids, in one
 // allocation. Nodes hold slices of a segment, so that splitting a node copies
-// nothing. Made through SegmentRef; freed with its last reference. Tokens and
-// pages never change, and may be read by any thread that holds a reference;
-// prints are the cache's own.
+// nothing. SegmentRef makes a segment, and frees it with its last reference.
+// Tokens and page ids never change, so any thread with a reference may read
+// them. The prints belong to the cache and need its mutex.
 class Segment {
  public:
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
   uint32_t page_count() const { return page_count_; }
-  // Pages that slices still hold; the others were evicted.
+  // How many pages the slices still contain; the others were evicted.
   uint32_t used_pages() const { return used_pages_; }
   const Token* tokens() const {
     return reinterpret_cast<const Token*>(this + 1);
@@ -35,7 +35,7 @@ class Segment {
   const PageId* pages() const {
     return reinterpret_cast<const PageId*>(tokens() + token_count_);
   }
-  // A print for each page, kept by ReuseLearner; null: there are none.
+  // The print of each page, kept by ReuseLearner; null if there are no prints.
   const PagePrint* prints() const { return prints_.get(); }
 
  private:
@@ -46,18 +46,19 @@ class Segment {
         page_count_(page_count) {}
 
   std::atomic<uint32_t> references_ = 1;
-  uint32_t used_pages_;  // this and the prints: guarded by the cache's mutex
+  uint32_t used_pages_;  // guarded by the cache's mutex, as are the prints
   const uint32_t token_count_;
   const uint32_t page_count_;
   std::unique_ptr<PagePrint[]> prints_;
 };
 
-// A counted reference to a segment, or to none. A reference is used by one
-// thread at a time; the references to one segment may be on several threads.
+// A counted reference to a segment, or to none. One thread at a time may use a
+// reference; several threads may have references to the same segment.
 class SegmentRef {
  public:
   SegmentRef() = default;
-  // Copies the tokens and the `pages` that they spell.
+  // Makes a segment with copies of `tokens` and of the ids `pages` of the pages
+  // that they spell.
   static SegmentRef Copy(std::span<const Token> tokens,
                          std::span<const PageId> pages) {
     return Copy(tokens, {}, pages);
@@ -84,7 +85,8 @@ class SegmentRef {
   const Segment* operator->() const { return segment_; }
   // Counts `pages` of the segment as evicted.
   void NoteEvicted(uint32_t pages) { segment_->used_pages_ -= pages; }
-  // The prints of its pages, which are made, unknown, if there are none.
+  // Returns the prints of its pages; if there are none, makes them with the
+  // value 0, not known.
   PagePrint* MakePrints();
   void DropPrints() { segment_->prints_.reset(); }
   explicit operator bool() const { return segment_ != nullptr; }

@@ -13,10 +13,10 @@ namespace pando {
 
 // Holds objects of one type in blocks of fixed size, so that their addresses
 // are stable and no object needs an allocation of its own. An object stays in
-// its cell for life. Its handle, never 0, goes stale when it is deleted: the
-// handle contains the generation of the cell, which is odd while the cell is in
-// use. Constness is shallow, as with pointers: a const slab gives access to
-// objects that may be changed. Not thread-safe.
+// its cell for life. Its handle is never 0, and becomes invalid when the object
+// is deleted: it contains the generation of the cell, which is odd while the
+// cell is in use. Constness is shallow, as with pointers: a const slab gives
+// access to objects that may be changed. Not thread-safe.
 template <typename T>
 class Slab {
  public:
@@ -41,7 +41,7 @@ class Slab {
     return *object;
   }
 
-  // The object of `handle`, or null when it was deleted or never was.
+  // Returns the object of `handle`, or null if it was deleted or never existed.
   T* Find(Handle handle) const {
     const auto index = static_cast<uint32_t>(handle);
     const auto generation = static_cast<uint32_t>(handle >> 32);
@@ -67,7 +67,7 @@ class Slab {
     Cell& cell = At(index);
     return cell.generation % 2 == 1 ? &cell.object : nullptr;
   }
-  // Never shrinks.
+  // The number of cells, used or not. It never shrinks.
   uint32_t cells() const { return blocks() * kBlockCells; }
 
   // REQUIRES: `handle` names a live object.

@@ -11,17 +11,17 @@
 
 namespace pando {
 
-// A hash table of numbers, whose keys are elsewhere, without stalls: it never
-// moves more than one bucket of kCells numbers at once, as it grows (extendible
-// hashing), and a removal leaves nothing behind that would have to be cleared
-// up later. It never shrinks. Not thread-safe.
+// A hash table of numbers that grows without stalls; the keys of the numbers
+// are elsewhere. As it grows, it never moves more than one bucket of kCells
+// numbers at once (extendible hashing). A removal leaves nothing behind that
+// must be cleaned up later. It never shrinks. Not thread-safe.
 //
-// A directory leads from the first bits of a hash to a bucket. Buckets differ
-// in how many bits all their hashes share, so several entries of the directory
-// may lead to one bucket. A full bucket is split by one bit more; where the
-// directory has no more bits it doubles, which copies a pointer for each
-// bucket. Within a bucket the place of a number is near the last bits of its
-// hash (linear probing).
+// A directory maps the first bits of a hash to a bucket. All hashes in a bucket
+// share some first bits; if these are fewer bits than the directory uses,
+// several of its entries lead to that bucket. A full bucket is split by one
+// more bit. If the directory does not use that bit yet, it doubles, which
+// copies one pointer for each entry. Within a bucket, the last bits of the hash
+// say where to look first (linear probing).
 class SteadyIndex {
  public:
   SteadyIndex() : directory_(1) {
@@ -29,7 +29,8 @@ class SteadyIndex {
     directory_[0] = buckets_[0].get();
   }
 
-  // The number with this hash of which `is_it` says so; kNone: there is none.
+  // Returns a number that has this hash and for which `is_it` is true, or
+  // kNone.
   template <typename F>
   uint32_t Find(uint64_t hash, F&& is_it) const {
     const uint32_t h = Shorten(hash);
@@ -42,7 +43,7 @@ class SteadyIndex {
     return kNone;
   }
 
-  // REQUIRES: the number is not in it, and not kNone.
+  // REQUIRES: the number is not kNone and is not in the index.
   void Add(uint64_t hash, uint32_t number) {
     const uint32_t h = Shorten(hash);
     while (BucketOf(h).size >= kMostInBucket) Split(BucketOf(h));
@@ -55,7 +56,8 @@ class SteadyIndex {
     const uint32_t h = Shorten(hash);
     Bucket& bucket = BucketOf(h);
     uint32_t hole = CellOf(bucket, h, number);
-    // Cells that follow without a gap move up, unless they are at their place.
+    // Cells that follow without a gap move into the hole, unless that would be
+    // before the place that their hash asks for.
     for (uint32_t i = (hole + 1) % kCells; bucket.cells[i].number != kNone;
          i = (i + 1) % kCells) {
       const uint32_t moved_by = (i - bucket.cells[i].hash) % kCells;
@@ -68,16 +70,16 @@ class SteadyIndex {
     --size_;
   }
 
-  // Puts `other` in the place of a number, without moving any: much faster than
-  // Remove and Add. REQUIRES: the number was added with this hash, `other` is
-  // not in it, and not kNone.
+  // Puts `other` in the place of a number. This moves nothing, so it is much
+  // faster than Remove and Add. REQUIRES: the number was added with this hash;
+  // `other` is not kNone and is not in the index.
   void Replace(uint64_t hash, uint32_t number, uint32_t other) {
     const uint32_t h = Shorten(hash);
     Bucket& bucket = BucketOf(h);
     bucket.cells[CellOf(bucket, h, number)].number = other;
   }
 
-  // Fetches what Find and Remove will look at first.
+  // Prefetches what Find and Remove will read first.
   void Prefetch(uint64_t hash) const {
     const uint32_t h = Shorten(hash);
     __builtin_prefetch(&BucketOf(h).cells[h % kCells]);
@@ -85,7 +87,7 @@ class SteadyIndex {
 
   size_t size() const { return size_; }
   size_t buckets() const { return buckets_.size(); }
-  // The bytes of its memory.
+  // The bytes of memory that it takes.
   size_t bytes() const {
     constexpr size_t kPointerBytes = sizeof(uintptr_t);
     return buckets_.size() * (sizeof(Bucket) + kPointerBytes) +
@@ -93,12 +95,14 @@ class SteadyIndex {
   }
 
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
-  static constexpr uint32_t kCells = 512;  // of a bucket
+  static constexpr uint32_t kCells = 512;  // in a bucket
 
  private:
-  // So that gaps are near. A bucket is on average two thirds as full.
+  // The limit keeps a gap near to each number. On average, a bucket is filled
+  // to two thirds of it.
   static constexpr uint32_t kMostInBucket = kCells * 7 / 8;
-  // More hashes would have to be equal than can be by chance.
+  // A bucket needs more bits only if so many hashes are equal as cannot happen
+  // by chance.
   static constexpr uint32_t kMostBits = 23;
 
   struct Cell {
@@ -106,7 +110,7 @@ class SteadyIndex {
     uint32_t number = kNone;
   };
   struct Bucket {
-    uint32_t bits = 0;  // that its hashes share
+    uint32_t bits = 0;  // how many first bits its hashes share
     uint32_t size = 0;
     std::array<Cell, kCells> cells;
   };
@@ -159,14 +163,15 @@ class SteadyIndex {
       any_hash = cell.hash;
       Put((cell.hash & bit) != 0 ? greater : bucket, cell);
     }
-    // The entries of hashes that begin as `any_hash` does, then with that bit.
+    // The directory entries of the new bucket: their bits begin as `any_hash`
+    // does, and then have `bit` set.
     const size_t entries = size_t{1} << (bits_ - bucket.bits);
     const size_t first = (EntryOf(any_hash | bit) / entries) * entries;
     for (size_t i = 0; i < entries; ++i) directory_[first + i] = &greater;
   }
 
-  uint32_t bits_ = 0;               // of a hash that the directory looks at
-  std::vector<Bucket*> directory_;  // 2^bits_
+  uint32_t bits_ = 0;  // how many first bits of a hash the directory uses
+  std::vector<Bucket*> directory_;  // 2^bits_ entries
   std::vector<std::unique_ptr<Bucket>> buckets_;
   size_t size_ = 0;
 };

@@ -12,13 +12,15 @@
 
 namespace pando {
 
-// A tournament of the classes of ReuseClass, each for its first leaf, which
-// finds the first of all. Classes that changed are settled when the first leaf
-// is asked for: O(log classes) for each. Owned by ReusePolicy; not thread-safe.
+// Finds the leaf with the least index of all classes of ReuseClass, by a
+// tournament (a winner tree) in which each class takes part with its own first
+// leaf. A class that has changed is played again only when the first leaf is
+// asked for: O(log classes) for each changed class. Owned by ReusePolicy; not
+// thread-safe.
 class ClassTournament {
  public:
-  // The first leaf of a class, null where it has none, and its place among
-  // those of others.
+  // The first leaf of a class, or null, and what it is compared by: the smaller
+  // index goes first, then the earlier last access.
   struct First {
     Node* leaf = nullptr;
     float index = 0;
@@ -44,7 +46,8 @@ class ClassTournament {
     changed_.push_back(static_cast<uint16_t>(reuse_class));
   }
 
-  // `first_of` gives the First of a class. Null: there is no leaf.
+  // Returns the first leaf of all classes, or null if there is no leaf.
+  // `first_of` returns the First of a class.
   template <typename F>
   Node* Least(F&& first_of) {
     for (const uint16_t reuse_class : changed_) {
@@ -69,10 +72,10 @@ class ClassTournament {
     }
   }
 
-  // A class that changed still has its first leaf of before.
+  // The first leaf of each class. A class in changed_ still has its old one.
   std::array<First, kReuseClasses> firsts_{};
-  // Entry i is the better of 2i and 2i + 1, and class c takes part as entry
-  // kReuseClasses + c.
+  // A tree in an array: entry i is the winner of entries 2i and 2i + 1, and
+  // class c takes part as entry kReuseClasses + c.
   std::array<uint16_t, kReuseClasses> winners_{};
   std::vector<uint16_t> changed_;
   std::bitset<kReuseClasses> is_changed_;

@@ -12,14 +12,15 @@
 
 namespace pando {
 
-// Runs of pages that were evicted, so that it is known how often and when their
-// pages were used should these come back. A ghost is found by the print of its
-// first page, and knows those of the others: so it is known page by page how
-// much of it comes back. Two prefixes of one print are taken for one.
+// The ghosts: runs of pages that were evicted. If their pages are inserted
+// again, ReuseLearner knows from here how often and when they were used. A
+// ghost is found by the print of its first page. It has the prints of its other
+// pages, too, which tell page by page how much of it comes back. Two prefixes
+// with the same print are mistaken for one.
 //
-// At most kMaxGhosts of at most 16 times the pages of the cache, and of
-// kMaxPages: what was evicted first is forgotten first. Owned by ReuseLearner;
-// not thread-safe.
+// There are at most kMaxGhosts ghosts. Together they have at most kMaxPages
+// pages, and at most 16 times the pages of the cache. The ghost that was
+// evicted first is forgotten first. Owned by ReuseLearner; not thread-safe.
 class GhostRuns {
  public:
   static constexpr uint32_t kMaxGhosts = 65'536;
@@ -29,23 +30,26 @@ class GhostRuns {
   GhostRuns(const GhostRuns&) = delete;
   GhostRuns& operator=(const GhostRuns&) = delete;
 
-  // A ghost is named by its slot.
+  // Returns the slot of the ghost that begins with this page. A ghost is named
+  // by its slot.
   std::optional<uint32_t> Find(PagePrint first_page) const;
   Run& run(uint32_t slot) { return ghosts_[slot].run; }
   uint32_t pages(uint32_t slot) const { return ghosts_[slot].pages; }
   PagePrint print(uint32_t slot, uint32_t page) const {
     return prints_[(ghosts_[slot].first_print + page) % max_pages_];
   }
-  // How many of its first pages are those of `prints`.
+  // How many of the ghost's first pages are the same as those of `prints`.
   uint32_t CommonPages(uint32_t slot, std::span<const PagePrint> prints) const;
 
-  // The ghost that has to be removed first for one with so many pages; none
-  // when there is room. A ghost takes room until all before it are gone.
+  // Returns the ghost that must be removed next to make room for one with
+  // `pages` pages; none if there is room. Ghosts are in a ring, so a removed
+  // ghost still takes room until all older ones are gone.
   std::optional<uint32_t> InTheWay(uint32_t pages) const;
-  // REQUIRES: nothing is in the way, and no ghost begins with this page.
+  // Adds a ghost and returns its slot. REQUIRES: InTheWay returned none, and no
+  // ghost begins with the first page.
   uint32_t Add(std::span<const PagePrint> prints, const Run& run);
-  // It loses its first `pages`. REQUIRES: it has more, and no other ghost
-  // begins with the first that is left.
+  // Takes the first `pages` pages off a ghost. REQUIRES: it has more pages, and
+  // no other ghost begins with the first page that is left.
   void CutFront(uint32_t slot, uint32_t pages);
   void Remove(uint32_t slot);
 
@@ -54,15 +58,15 @@ class GhostRuns {
  private:
   struct Ghost {
     Run run;
-    uint64_t first_print;  // counts all that were ever added
+    uint64_t first_print;  // counts all prints ever added
     uint32_t pages;        // 0: the slot is empty
   };
 
   const uint64_t max_pages_;
   const uint32_t max_ghosts_;
   std::vector<Ghost> ghosts_;  // a ring of slots
-  uint32_t oldest_ = 0;        // of the ring; it is in use unless all are empty
-  uint32_t used_ = 0;          // slots from the oldest on, empty ones too
+  uint32_t oldest_ = 0;        // the oldest slot in use, unless all are empty
+  uint32_t used_ = 0;          // slots from the oldest on, empty ones included
   std::vector<PagePrint> prints_;  // a ring, too
   uint64_t next_print_ = 0;
   absl::flat_hash_map<PagePrint, uint32_t> slots_;

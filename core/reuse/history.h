@@ -16,18 +16,19 @@
 
 namespace pando {
 
-// All runs, cached and ghosts, in a list from the least to the most recently
-// used, and their ages. Time is counted in ticks. Each step is O(1) a run; a
-// run enters at most kAgeBins bins in its life. Owned by ReuseLearner; not
-// thread-safe.
+// All runs, cached nodes and ghosts, in a list from the least to the most
+// recently used, with their ages in ticks. Each operation is O(1) for each run
+// that it handles. Between two uses, a run enters each of the kAgeBins bins at
+// most once. Owned by ReuseLearner; not thread-safe.
 //
 // Invariants:
-// - what is used later is newer; of one path, used at once, the parent is;
-// - the bin of a run is that of its age, so that bins are stretches of the
-//   list, of which History knows where each begins.
+// - a run that was used later is newer; of the nodes of one path, which are
+//   used together, a parent is newer than its child;
+// - the bin of a run is that of its age. So each bin is a contiguous part of
+//   the list, and History knows where it begins.
 class History {
  public:
-  // Both outlive this.
+  // `nodes` and `ghosts` outlive this.
   History(const Slab<Node>* nodes, GhostRuns* ghosts, uint32_t quota_classes,
           uint32_t first_tick);
 
@@ -41,19 +42,19 @@ class History {
                          : nodes_->FindAt(link)->page_count;
   }
 
-  // As the newest, used now.
+  // Adds a run as the newest one, used now.
   void Append(RunLink link);
   void Remove(RunLink link);
-  // `with`, a copy of `link`, takes its place.
+  // Puts `with`, whose run is a copy of that of `link`, in the place of `link`.
   void Replace(RunLink link, RunLink with);
-  // `link`, a copy of `older`, comes next after it.
+  // Adds `link`, whose run is a copy of that of `older`, right after `older`.
   void PutAfter(RunLink link, RunLink older);
 
-  // A tick passes. Is called for each run that enters a bin.
+  // Lets a tick pass. Calls `enter` for each run that enters a bin by that.
   void Tick(absl::FunctionRef<void(RunLink, uint32_t bin)> enter);
 
-  // The unlocked node of a quota class that was used least recently, which is a
-  // leaf; null when all are locked.
+  // Returns the least recently used unlocked node of a quota class, which is a
+  // leaf; null if all nodes are locked.
   Node* OldestUnlocked(uint32_t quota_class);
 
   // Adds a sentence when the node is not where it belongs in the list.
@@ -64,7 +65,7 @@ class History {
   static constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
   void Link(RunLink older, RunLink newer);
-  // Bins from `bin` on whose oldest younger run was `link` have `other`.
+  // Sets younger_ to `other` in those bins from `bin` on where it was `link`.
   void MoveBounds(uint32_t bin, RunLink link, RunLink other);
   void SetYounger(uint32_t bin, RunLink link);
 
@@ -73,10 +74,12 @@ class History {
   uint32_t tick_;
   RunLink oldest_ = kNoRun;
   RunLink newest_ = kNoRun;
-  // By bin: the oldest run that is not as old yet, and the tick when it is.
+  // For each bin: the oldest run that is too young for it, and the tick at
+  // which that run enters it.
   std::array<RunLink, kAgeBins> younger_;
   std::array<uint32_t, kAgeBins> due_;
-  // By quota class: no unlocked node of it is older than this run.
+  // For each quota class, a run such that no unlocked node of the class is
+  // older.
   std::vector<RunLink> oldest_unlocked_;
 };
 

@@ -11,9 +11,9 @@
 
 namespace pando {
 
-// The hash of a page's tokens: the products of its neighbouring words, each
-// mixed with its place. It is made for every page that is inserted, so it is
-// short; none of its steps waits for the one before.
+// The hash of a page's tokens: the sum of products of neighbouring words, each
+// mixed with its position. It is computed for every inserted page, so it must
+// be fast: its steps do not depend on each other, so the CPU overlaps them.
 inline uint64_t HashOfPage(std::span<const Token> page) {
   constexpr uint64_t kFirst = 0xa076'1d64'78bd'642f;
   constexpr uint64_t kSecond = 0xe703'7ed1'a0b4'28db;
@@ -37,9 +37,9 @@ inline uint64_t HashOfPage(std::span<const Token> page) {
   return sum;
 }
 
-// The hashes of the pages that begin at `first`, one after the other.
-// `spelled_tokens` of a page are hashed, which reach into the next one in a
-// bigram namespace.
+// The hashes of the pages that begin at `first`, one after the other. It hashes
+// `spelled_tokens` tokens for each page; in a bigram namespace they reach into
+// the next page.
 struct PageHashes {
   const Token* first;
   size_t page_tokens;
@@ -50,9 +50,10 @@ struct PageHashes {
   }
 };
 
-// The print of a prefix is made of that of its pages but the last, and of the
-// hash of the last. Prints are short, because one is kept for each page that is
-// cached or remembered: two prefixes of one print are taken for one.
+// Returns the print of a prefix, given the print of the prefix without its last
+// page, and the hash of the last page. Prints are short, because one is kept
+// for each page that is cached or a ghost. Two prefixes with the same print are
+// mistaken for one. A print is never 0.
 inline PagePrint NextPrint(PagePrint before, uint64_t page_hash) {
   constexpr uint64_t kFactor = 0x9e37'79b9'7f4a'7c15;
   const uint64_t mixed = (before * kFactor + page_hash) * kFactor;

@@ -5,15 +5,16 @@
 
 namespace pando {
 
-// What is known of a request while it runs. A lock keeps it from the admission
-// to the last insert. Plain data.
+// What the cache knows about a request while it runs. The request's lock stores
+// it from the admission to the last insert. Plain data.
 struct RequestFacts {
-  // When it last used its pages; 0: it is no request that is learnt from.
+  // The tick at which it last used its pages; 0 if nothing is learnt from this
+  // request.
   uint32_t tick = 0;
-  // Its next use is the first one, which counts; what follows does not.
+  // Its next use of pages is its first. Only the first use counts.
   bool is_new = false;
   uint32_t prompt_tokens = 0;
-  uint32_t new_tokens = 0;     // not cached, nor evicted lately
+  uint32_t new_tokens = 0;     // neither cached nor ghosts
   uint32_t output_tokens = 0;  // so far
 };
 

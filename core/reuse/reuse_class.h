@@ -5,14 +5,16 @@
 
 namespace pando {
 
-// What is alike in pages for ReuseTables: how often they were used, how long
-// ago the use before the last was, and two sizes of the request that used them
-// last. Each is a number of few values; together they number the class.
+// ReuseTables learns for a class of pages at once. Pages are in the same class
+// if they agree in: how often they were used, how much time lay between their
+// last two uses, and the output and the new tokens of the request that used
+// them last. Each is reduced to a few levels; together these give the number of
+// the class.
 struct ReuseClass {
-  uint32_t uses = 0;        // of 8
-  uint32_t interval = 0;    // of 8; 0: used once
-  uint32_t output = 0;      // of 4
-  uint32_t new_tokens = 0;  // of 8
+  uint32_t uses = 0;        // 0 to 7
+  uint32_t interval = 0;    // 0 to 7; 0: used once
+  uint32_t output = 0;      // 0 to 3
+  uint32_t new_tokens = 0;  // 0 to 7
 
   uint32_t number() const {
     return uses | interval << 3 | output << 6 | new_tokens << 8;
@@ -31,10 +33,11 @@ uint32_t IntervalLevel(uint32_t age);
 uint32_t OutputLevel(uint32_t tokens);
 uint32_t NewTokensLevel(uint32_t tokens);
 
-// Ages are counted in ticks, and told apart in bins whose bounds grow by the
+// Ages are counted in ticks and sorted into bins, whose bounds grow by the
 // square root of two.
 inline constexpr uint32_t kAgeBins = 40;
-// The first age of a bin; of kAgeBins: where the last one ends.
+// The age, in ticks, at which a bin begins. AgeBound(kAgeBins) is the end of
+// the last bin.
 double AgeBound(uint32_t bin);
 // The same as a whole number of ticks.
 uint32_t FirstAge(uint32_t bin);

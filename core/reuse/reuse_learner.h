@@ -18,7 +18,7 @@
 
 namespace pando {
 
-// An order of leaves that looks at what is learnt.
+// An order of leaves that depends on what is learnt, and is told of changes.
 class ReuseObserver {
  public:
   virtual ~ReuseObserver() = default;
@@ -26,16 +26,17 @@ class ReuseObserver {
   // The bin of an unlocked leaf is about to change, and has changed.
   virtual void BeforeAgeing(Node& leaf) = 0;
   virtual void AfterAgeing(Node& leaf) = 0;
-  // LRU would hold nothing of an unlocked leaf from now on.
+  // An LRU cache would hold no page of this unlocked leaf from now on.
   virtual void LeftShadow(const Node& leaf) = 0;
   // ReuseTables::index of the class changed.
   virtual void IndexChanged(uint32_t reuse_class) = 0;
 };
 
 // Learns how likely pages are to be used again, from all that is used and
-// evicted: see docs/design.md. It keeps Node::run, the ghosts, the history, the
-// tables and the shadow LRU in step. A node that was there before it is known
-// from its next use on, as if it had been inserted then.
+// evicted (see docs/design.md). It keeps Node::run, the ghosts, the history,
+// the tables and the shadow LRU in step. A node that was cached before the
+// learner began is unknown to it until its next use, and then counts as if
+// inserted at that time.
 //
 // Owned by RadixTree, which tells it of every change of a node; not
 // thread-safe.
@@ -45,53 +46,56 @@ class ReuseLearner {
     uint32_t page_tokens;
     uint32_t capacity_pages;
     uint32_t quota_classes;
-    uint32_t warmup_ticks;  // in which LRU is followed
-    uint32_t first_tick;    // after all ticks of learners before
+    uint32_t warmup_ticks;  // the first ticks, in which LRU chooses victims
+    uint32_t first_tick;    // greater than all ticks of earlier learners
   };
   // `nodes` outlive this.
   ReuseLearner(const Options& options, const Slab<Node>* nodes);
 
-  // Null: none. Those of a quota class are its leaves.
+  // Sets the observer of the leaves of a quota class; null for none.
   void SetObserver(uint32_t quota_class, ReuseObserver* observer) {
     observers_[quota_class] = observer;
   }
 
-  // A request of `prompt_tokens` begins, of which `cached_tokens` are cached. A
-  // tick passes.
+  // Begins a request of `prompt_tokens` tokens, of which `cached_tokens` are
+  // cached. A tick passes.
   RequestFacts BeginRequest(uint32_t prompt_tokens, uint32_t cached_tokens);
 
-  // A part of a new leaf that was used alike before, or not at all.
+  // A part of a new leaf whose pages have the same history: used equally often
+  // and long ago as a ghost, or never before.
   struct Part {
     uint32_t pages;
     uint32_t uses;
     uint32_t interval;
   };
-  // `leaf` is new; a request inserted it, or nobody that is learnt from. It
-  // counts as of the class of its last part. Returns the parts, front first,
-  // which the tree makes nodes of.
+  // Adds a new leaf. `request` inserted it; it is null if nothing is learnt
+  // from the insert. The whole leaf gets the class of its last part. Returns
+  // the parts, the front one first; the tree then makes a node of each.
   const std::vector<Part>& AddLeaf(Node& leaf, RequestFacts* request);
-  // `node`, which is of the same leaf, is this part.
+  // Gives a node, which was made of that leaf, the class of its own part.
   void SetPart(Node& node, const Part& part, const RequestFacts* request);
-  // Whether the node was inserted or used since the learner began. REQUIRES: no
-  // earlier learner has left anything in it.
+  // Whether the node was inserted or used since the learner began. REQUIRES:
+  // the node's run is not one of an earlier learner.
   static bool Knows(const Node& node) { return node.run.uses > 0; }
-  // `node` is used; by a request, if one is given. Between the two calls it is
-  // in no history. The nodes of a path begin together, so that LRU would find
-  // them all, and end one after the other, the deepest first.
+  // Begin and end a use of `node`, by a request if one is given. Between the
+  // two calls the node is not in the history. For a path, BeginUse is called
+  // for all nodes first, so that LRU would find them all, and then EndUse for
+  // each, the deepest first.
   void BeginUse(Node& node, const RequestFacts* request);
   void EndUse(Node& node);
-  // The request has used what it could.
+  // Notes that the request has now used all pages that it could.
   void NoteUsed(RequestFacts* request) const;
 
-  // `front` was split off `back`.
+  // Notes that `front` was split off `back`.
   void Split(Node& front, Node& back);
-  // `leaf` is about to lose its pages after the first `kept`: a ghost of them
-  // stays if it `is_evicted`.
+  // Notes that `leaf` is about to lose its pages after the first `kept`. If
+  // `is_evicted`, they become a ghost.
   void Trim(Node& leaf, uint32_t kept, bool is_evicted);
 
-  // Whether too little was seen yet to choose any victim but LRU's.
+  // Whether too little is known yet to choose another victim than LRU's.
   bool IsWarmingUp() const { return ticks() < options_.warmup_ticks; }
-  // Whether what was gained pays for victims that LRU would keep.
+  // Whether the gain so far allows to evict leaves that LRU would keep; see
+  // ShadowLru.
   bool MayOwe() const { return shadow_.MayOwe(); }
   Node* OldestUnlocked(uint32_t quota_class) {
     return history_.OldestUnlocked(quota_class);
@@ -107,16 +111,18 @@ class ReuseLearner {
   uint64_t ghost_hits() const { return ghost_hits_; }
 
  private:
-  // That passed since the learner began.
+  // The ticks since the learner began.
   uint32_t ticks() const;
   static RunLink LinkOf(const Node& node) { return Slab<Node>::IndexOf(node); }
   static RunLink GhostLink(uint32_t slot) { return slot | kGhostBit; }
-  // Makes the prints of all pages up to the end of the node, unless that was
-  // done.
+  // Makes the prints of all pages up to the end of the node, as far as they are
+  // missing.
   void MakePrints(Node& node);
   void MakePrintsOf(Node& node) const;
+  // Makes a node known that was cached before the learner began.
   void Meet(Node& node, const RequestFacts* request);
-  // Finds the ghosts of `leaf`, whose pages they become.
+  // Finds the ghosts that the pages of `leaf` were, fills parts_, and cuts
+  // these pages off the ghosts.
   void TakeGhosts(const Node& leaf, RequestFacts* request);
   uint32_t ClassOf(const Part& part, const RequestFacts* request) const;
   void Reclassify(Node& node, uint32_t reuse_class);
@@ -128,7 +134,8 @@ class ReuseLearner {
   void AddGhost(const Node& leaf, uint32_t kept);
   void CutGhost(uint32_t slot, uint32_t pages);
   void DropGhost(uint32_t slot);
-  // Makes room, or a name, for another.
+  // Forgets a ghost to make room for another one, or because another one begins
+  // with the same print.
   void ForgetGhost(uint32_t slot);
   void Enter(RunLink link, uint32_t bin);
   void NoteLeftShadow(RunLink link);
@@ -145,7 +152,7 @@ class ReuseLearner {
   std::vector<ReuseObserver*> observers_;  // by quota class
   uint64_t new_pages_ = 0;
   uint64_t ghost_hits_ = 0;
-  // Scratch, so that nothing is allocated.
+  // Scratch space, so that calls need not allocate.
   std::vector<Part> parts_;
   std::vector<Node*> path_;  // the deepest node first
 };

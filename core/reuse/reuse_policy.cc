@@ -50,8 +50,8 @@ Node* ReusePolicy::Victim() {
                                                                        : lru;
 }
 
-// The bits of floats that are not negative are in their order. What is not paid
-// for goes after all others.
+// Floats that are not negative have the same order as their bits. A victim that
+// the gain does not pay for gets the last rank.
 EvictionRank ReusePolicy::RankOf(const Node& victim) const {
   int64_t key = 0;
   if (ReuseLearner::Knows(victim) && !learner_->IsWarmingUp()) {
@@ -62,8 +62,9 @@ EvictionRank ReusePolicy::RankOf(const Node& victim) const {
   return {key, victim.last_access, victim.id};
 }
 
-// A leaf comes last in its bucket, as what ages or is used does; what becomes a
-// leaf may have been used before others. It is looked for from both ends.
+// A leaf that ages or is used comes last in its new bucket. A parent that
+// becomes a leaf may belong further in front; its place is searched for from
+// both ends.
 void ReusePolicy::Enter(Node& leaf) {
   if (!ReuseLearner::Knows(leaf)) {
     earlier_.Add(leaf);

@@ -15,20 +15,23 @@
 
 namespace pando {
 
-// The unlocked leaves in the order of their index, and between equals of their
-// last use, in buckets by class and bin of age. While what was gained does not
-// pay for more, only leaves go that an LRU cache would not hold either, and
-// LRU's victim when there are none. Where LRU's victim is worth little more, it
-// goes, too. What the learner does not know yet was used before all that it
-// knows, and goes first, as LRU has it.
+// The order of policy `reuse`: the unlocked leaf with the least index
+// (ReuseTables) goes first, of equals the least recently used. The exceptions
+// are: leaves that the learner does not know yet go before all others, in the
+// order of LRU, because they were used before all that it knows. LRU's victim
+// goes instead if its index is not much higher. While the gain does not pay for
+// it (ReuseLearner::MayOwe), only leaves that an LRU cache would not hold
+// either may go, and LRU's victim if there are none. Leaves are in buckets by
+// class and bin of age.
 //
-// The links of a bucket are Node::older and newer. A step is O(1), but for a
-// parent that becomes a leaf: it is put in its place among the leaves of its
-// class and age. Changes of the order between buckets are made up for when the
-// next victim is asked for: O(log classes) for each class that changed.
+// The links of a bucket are Node::older and newer. A change is O(1), except
+// that a parent which becomes a leaf must be inserted at its place in its
+// bucket. The order between buckets is only updated when the next victim is
+// asked for: O(log classes) for each class that changed.
 class ReusePolicy : public EvictionPolicy, public ReuseObserver {
  public:
-  // The learner outlives this, and tells it what changes.
+  // Becomes the learner's observer for the class. The learner outlives this, or
+  // Shrink is called before the learner goes.
   ReusePolicy(ReuseLearner* learner, uint32_t quota_class);
   ~ReusePolicy() override { Detach(); }
   ReusePolicy(const ReusePolicy&) = delete;
@@ -44,7 +47,7 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
   void AddEarlier(Node& node) override {
     if (node.is_leaf() && !IsListed(node)) earlier_.Add(node);
   }
-  // Enters those that the learner knows already, the newest first.
+  // Enters the leaves that the learner knows already, the newest first.
   bool Fill(uint32_t nodes) override;
   bool Shrink(uint32_t nodes) override;
   void LeafChanged(Node& node) override {
@@ -86,25 +89,27 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
   // Whether the leaf is in a bucket.
   bool IsListed(const Node& leaf) const;
   void Enter(Node& leaf);
-  // Does nothing when it was not told of the leaf yet.
+  // Does nothing if the leaf was never entered.
   void Leave(Node& leaf);
   static void LinkBetween(Node& leaf, Node* older, Node* newer);
   void MarkChanged(uint32_t reuse_class) {
     all_.MarkChanged(reuse_class);
     outside_.MarkChanged(reuse_class);
   }
-  // The leaf that is worth least, of all or of those that LRU would not hold;
-  // null when there is none.
+  // The leaf with the least index: of all, or with `is_outside` of those that
+  // LRU would not hold. Null if there is none.
   Node* Least(bool is_outside);
   ClassTournament::First FirstOf(uint32_t reuse_class, bool is_outside) const;
 
-  ReuseLearner* learner_;  // null: it is not in use any more
+  ReuseLearner* learner_;  // null once Shrink was called
   const uint32_t quota_class_;
-  // Leaves that the learner does not know; while it is filled, more of them.
+  // The leaves that the learner does not know, and during Fill also those that
+  // are not entered yet.
   RankedPolicy earlier_{EvictionPolicyKind::kLru};
   size_t leaves_ = 0;                              // in buckets
   absl::flat_hash_map<uint32_t, Bucket> buckets_;  // none is empty
-  std::array<uint64_t, kReuseClasses> bins_{};     // with leaves, by class
+  // For each class, a bit for each bin that has leaves.
+  std::array<uint64_t, kReuseClasses> bins_{};
   ClassTournament all_;
   ClassTournament outside_;  // of the leaves that LRU would not hold
 };

@@ -9,47 +9,52 @@
 
 namespace pando {
 
-// How likely pages of a class and age are to be used again, learnt from what
-// became of pages before them, and what that makes them worth.
+// Learns how likely pages of a class and age are to be used again, from what
+// happened to earlier pages of that class and age, and computes from that an
+// index: what it is worth to keep them.
 //
-// Counted are the pages of a class that reached a bin of age and those that
-// were used in it. From that a hazard is fitted, the chance that a page which
-// reaches a bin is used in it: the product of a prior and of one factor for all
-// classes, for uses, for the last interval, for output and for new tokens, each
-// of which makes the uses that are expected of its classes those that were
-// seen. The index of a class and bin is the best chance of reuse for each tick
-// of waiting, over all times that one might wait (a Gittins index).
+// It counts, for each class, how many pages reached a bin of age and how many
+// were used in it. From these counts it fits a hazard: the chance that a page
+// which reaches a bin is used in it. The hazard is the product of a prior and
+// of five factors: one for all classes, one each for the levels of uses, last
+// interval, output and new tokens. Each factor is chosen so that the expected
+// uses of its classes equal the uses that were seen. The index of a class and
+// bin is the best ratio of the chance of reuse to the ticks of waiting, over
+// all times that one might wait (a Gittins index).
 //
-// The fit goes on in small steps, a round after the other, so that no call
-// waits for it; from a round to the next what was counted long ago fades. The
-// same calls give the same numbers. Owned by ReuseLearner; not thread-safe.
+// The fit runs in small steps, one round after the other, so that no call waits
+// for it. From round to round, old counts fade. It is deterministic: the same
+// calls give the same numbers. Owned by ReuseLearner; not thread-safe.
 class ReuseTables {
  public:
   ReuseTables();
 
-  // `pages` of the class reached the bin.
+  // Counts `pages` pages of the class that reached the bin.
   void CountReached(uint32_t reuse_class, uint32_t bin, uint32_t pages);
-  // They were used in it.
+  // Counts `pages` pages of the class that were used in the bin.
   void CountReused(uint32_t reuse_class, uint32_t bin, uint32_t pages) {
     reused_[reuse_class][bin] += static_cast<float>(pages);
   }
-  // Pages that reached `bin` are of another class than was thought.
+  // Moves the counts of pages that have reached `bin` from one class to
+  // another.
   void Reclassify(uint32_t from, uint32_t to, uint32_t bin, uint32_t pages);
 
-  // REQUIRES: pages of the class were counted.
+  // REQUIRES: IsKnown(reuse_class).
   float index(uint32_t reuse_class, uint32_t bin) const {
     return index_[reuse_class][bin];
   }
-  // The fitted chance that a page of the class is used between one bin and the
-  // end of all.
+  // The fitted chance that a page of the class which has reached `bin` is used
+  // again in that or a later bin.
   double ChanceOfReuse(uint32_t reuse_class, uint32_t bin) const;
-  // The fitted chance that a page which was used so often, however it differs
-  // else, is used again within 1,024 ticks.
+  // The fitted chance that a page with this level of uses is used again within
+  // 1,024 ticks. It leaves the other three factors out.
   double ChanceByUses(uint32_t uses_level) const;
+  // Whether any page of the class was ever counted.
   bool IsKnown(uint32_t reuse_class) const { return known_[reuse_class]; }
 
-  // A bounded part of the fit, at `tick`; requests bring so many new pages on
-  // average. The indexes of the classes from `first` to before `end` changed.
+  // Does a bounded part of the fit, at `tick`. `pages_a_request` is the average
+  // number of new pages in a request. Returns the classes whose indexes
+  // changed: from `first` to before `end`.
   struct Refitted {
     uint32_t first = 0;
     uint32_t end = 0;
@@ -58,12 +63,12 @@ class ReuseTables {
 
  private:
   using Row = std::array<float, kAgeBins>;
-  // All classes; uses; interval; output; new tokens.
+  // The factors are: all classes, uses, interval, output, new tokens.
   static constexpr uint32_t kFactors = 5;
   using Factors = std::array<std::array<Row, 8>, kFactors>;
 
   static uint32_t GroupOf(uint32_t reuse_class, uint32_t factor);
-  // The hazards of a class by the first `count` factors.
+  // The hazards of a class, computed with only the first `count` factors.
   static Row HazardsOf(const Factors& factors, uint32_t reuse_class,
                        uint32_t count);
   void SumUp(uint32_t reuse_class, uint32_t factor);
@@ -75,12 +80,13 @@ class ReuseTables {
   std::array<Row, kReuseClasses> reached_{};
   std::array<Row, kReuseClasses> reused_{};
   std::array<Row, kReuseClasses> index_{};
-  std::bitset<kReuseClasses> known_;  // that any page was ever of
-  Factors factors_;                   // of the last round
-  // The round that is under way: its part, which factor or, after the last,
-  // the indexes; the class that comes next; what a step does.
+  std::bitset<kReuseClasses> known_;  // IsKnown, by class
+  Factors factors_;                   // those of the last finished round
+  // The round under way. `part_` is the factor that is fitted; after the last
+  // factor come the indexes. `next_class_` is the class that comes next, and
+  // `step_work_` the amount of work in a step.
   Factors fitted_;
-  std::array<Row, 8> expected_{};  // uses, by group of the factor
+  std::array<Row, 8> expected_{};  // of uses, by group of the factor
   std::array<Row, 8> seen_{};
   uint32_t part_ = 0;
   uint32_t next_class_ = 0;

@@ -9,62 +9,70 @@
 
 namespace pando {
 
-// What an LRU cache of the same size would hold, beside what is cached: the
-// newest pages of History, of the oldest of these runs its front. So an order
-// of eviction can be compared with LRU, page by page, and be held to it when it
-// does worse. The shadow has no locks and no quotas.
+// The shadow: which pages an LRU cache of the same size would hold now. These
+// are the newest pages of History; of the oldest run among them, perhaps only
+// its front. With it, an order of eviction can be compared with LRU page by
+// page, and is bound to LRU when it does worse. The shadow knows no locks and
+// no quotas.
 //
-// Owned by ReuseLearner; not thread-safe. Each step is O(1) amortised.
+// Owned by ReuseLearner; not thread-safe. Each call is O(1) amortised.
 class ShadowLru {
  public:
   // `history` outlives this.
   ShadowLru(const History* history, uint32_t capacity_pages)
       : history_(history), capacity_(capacity_pages) {}
 
-  // The run was appended to the history. Is called for each run that LRU evicts
-  // for it, once nothing of that run is left in the shadow.
+  // Notes that a run was appended to the history. Calls `evicted` for each run
+  // that LRU evicts completely to make room for it.
   void Appended(RunLink link, absl::FunctionRef<void(RunLink)> evicted);
-  // It has so many pages and is about to leave the history, for good or to be
-  // appended again.
+  // Notes that a run of `pages` pages is about to leave the history, for good
+  // or to be appended again.
   void Leaves(RunLink link, uint32_t pages);
-  // The same for the first `pages` of a ghost, which has more.
+  // The same for the first `pages` pages of a ghost that has more.
   void FrontLeaves(RunLink ghost, uint32_t pages);
-  // A run is two now, of which one is new in the history and a copy of the
-  // other: its first `front_pages` and its tail.
+  // Notes that a run was divided into `front`, with its first `front_pages`
+  // pages, and `tail`. One of the two is new in the history, and its Run is a
+  // copy of the other's.
   void Divided(RunLink front, uint32_t front_pages, RunLink tail);
-  // The run, which is cached, loses all but `kept` of its pages.
+  // Notes that a cached run loses its pages after the first `kept`, without
+  // becoming a ghost.
   void Shrinks(RunLink link, uint32_t kept);
 
-  // The ghost was cached until now. `is_in_turn`: LRU's order evicted it.
+  // Notes that a run became a ghost: it was evicted. `is_in_turn` says that
+  // LRU's order chose it.
   void Evicted(RunLink ghost, bool is_in_turn);
-  // The ghost is about to be forgotten, whatever the shadow holds of it.
+  // Notes that a ghost is about to be forgotten: the pages of it that the
+  // shadow holds count as lost.
   void Forgets(RunLink ghost) { Gain(-int64_t{PagesOf(ghost)}); }
 
-  // A request asks for so many pages.
+  // Counts a request for `pages` pages.
   void CountRequest(uint32_t pages) {
     requested_ += pages;
     in_turn_ = 0;
   }
-  // It used the first `pages` of the run: a hit, if that is cached.
+  // Counts that the request used the first `pages` pages of a run. They are
+  // hits of the cache if the run is cached, and hits of LRU as far as the
+  // shadow holds them.
   void CountUse(RunLink link, uint32_t pages);
-  // It used pages that both have.
+  // Counts that the request used pages which both the cache and LRU hold.
   void CountCommonUse(uint32_t pages) {
     hits_ += pages;
     hits_of_cache_ += pages;
   }
 
-  // Whether what was gained pays for evicting what LRU would keep: see
-  // docs/design.md.
+  // Whether the gain so far allows to evict pages that LRU would keep: debt()
+  // without the part evicted in turn is below debt_limit(); see docs/design.md.
   bool MayOwe() const;
 
-  // The pages that LRU would have found.
+  // Hits of LRU, in pages.
   uint64_t hits() const { return hits_; }
+  // Pages that requests asked for.
   uint64_t requested() const { return requested_; }
-  // The pages that the cache found.
+  // Hits of the cache, in pages.
   uint64_t hits_of_cache() const { return hits_of_cache_; }
-  // Its hits above those of LRU; counted up to the capacity.
+  // Hits of the cache above those of LRU, in pages; capped at the capacity.
   int64_t gain() const { return gain_; }
-  // What LRU holds and the cache does not.
+  // Pages that LRU holds and the cache does not.
   uint64_t debt() const { return debt_; }
   double debt_limit() const;
 
@@ -75,13 +83,14 @@ class ShadowLru {
   }
   uint32_t PagesOf(RunLink link, uint32_t pages) const;
   void Gain(int64_t pages);
-  // Counts out a run that has left the shadow with so many pages.
+  // Takes `pages` pages of a run out of the counts of the shadow.
   void CountOut(RunLink link, uint32_t pages);
   void SetBoundary(RunLink link);
 
   const History* const history_;
   const uint32_t capacity_;
-  uint64_t pages_ = 0;  // in the shadow
+  // The number of pages in the shadow.
+  uint64_t pages_ = 0;
   // The oldest run of the shadow, and how many of its pages are in it.
   RunLink boundary_ = kNoRun;
   uint32_t boundary_pages_ = 0;
@@ -90,8 +99,9 @@ class ShadowLru {
   uint64_t requested_ = 0;
   int64_t gain_ = 0;
   uint64_t debt_ = 0;
-  // The part of the debt that LRU's order evicted since the last request began:
-  // LRU evicts it, too, as soon as the pages come that room was made for.
+  // The part of the debt that was evicted in LRU's order since the last request
+  // began. LRU will evict it, too, once the pages arrive for which room was
+  // made.
   uint64_t in_turn_ = 0;
 };
 

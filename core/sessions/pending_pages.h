@@ -23,17 +23,17 @@
 
 namespace pando {
 
-// A page that is being computed: it comes after the node `after`, and `tokens`
-// spell it. Plain data, owned by PendingPages.
+// A page that a session is computing. It comes after the end of node `after`,
+// and `tokens` spell it. Plain data, owned by PendingPages.
 struct PendingPage {
   LockRecord* owner;
   const Node* after;
   std::vector<Token> tokens;
-  Reservation reserved;       // where it is written, if known
+  Reservation reserved;       // the page it is written to, if known
   std::vector<WaitId> waits;  // in order of arrival
 };
 
-// A wait that ended, and how.
+// A wait that has ended, and how it ended.
 struct EndedWait {
   WaitId wait;
   PendingOutcome outcome;
@@ -53,10 +53,10 @@ struct EndedWait {
 // cannot block each other.
 class PendingPages {
  public:
-  // Waits since the start, and how they ended.
+  // The waits since the start, and how many ended in which way.
   struct Counts {
     uint64_t waits = 0;
-    uint64_t published = 0;  // or loaded
+    uint64_t published = 0;  // published or loaded
     uint64_t given_up = 0;
     uint64_t timed_out = 0;
   };
@@ -65,37 +65,39 @@ class PendingPages {
   PendingPages(const RadixTree* tree, uint32_t capacity_pages)
       : tree_(tree), is_to_be_written_(capacity_pages) {}
 
-  // The pending page that a longer match than `found` would begin with; null
-  // when no session computes it.
+  // Returns the pending page right after the match `found` of `query`; null if
+  // no session computes that page.
   PendingPage* Find(const FoundPrefix& found, const PrefixQuery& query) const;
-  // The page after `after` that begins with `tokens`; null when no session
-  // computes it, or the tokens are no whole page.
+  // Returns the pending page after `after` that `tokens` begin with; null if no
+  // session computes it or the tokens are less than a whole page.
   PendingPage* Find(const Node& after, std::span<const Token> tokens) const;
 
-  // The owner of `lock` computes `rest`, the tokens of its prompt that follow
-  // the lock. Marks the first page of `rest` as pending, unless it is no whole
-  // page, is cached already (the match may have been capped), or another owner
-  // has marked it. `reserved` is the page it will be written to, if that is
-  // known.
-  // REQUIRES: lock.pending is null.
+  // Notes that the session of `lock` computes `rest`, the tokens of its prompt
+  // after the lock: marks the first page of `rest` as pending. Does nothing if
+  // `rest` is less than a whole page, if that page is cached already (the match
+  // may have been capped), or if another lock has marked it. `reserved` is the
+  // page that it will be written to, if that is known. REQUIRES: lock.pending
+  // is null.
   void Mark(LockRecord& lock, std::span<const Token> rest,
             Reservation reserved);
-  // The page is not computed any more: ends the waits for it. Null: nothing is
-  // pending.
+  // Removes a pending page, and ends the waits for it with `outcome`. Does
+  // nothing if `page` is null.
   void End(PendingPage* page, PendingOutcome outcome);
   // Gives up the pending page that was to be written to `reserved`, if there is
-  // one. Called for each page that is sealed or freed.
+  // one. Callers call this for each page that is sealed or freed.
   void EndReserved(Reservation reserved) {
     if (is_to_be_written_[reserved.page.value()]) GiveUp(reserved);
   }
 
+  // Begins a wait of a call of `session` for the page.
   WaitId Wait(PendingPage& page, SessionId session);
-  // The caller waits no longer, because its time is up. False when the wait had
-  // ended already.
+  // Ends a wait whose time is up; it is not reported. Returns false if the wait
+  // had ended already.
   bool Cancel(WaitId wait);
-  // Forgets the waits of a session that has ended.
+  // Ends the waits of calls of a session that has ended, as kOwnerLost.
   void EndWaitsOf(SessionId session);
-  // The waits that ended since the last call.
+  // Returns the waits that ended since the last call, for PrefixCache to
+  // report.
   std::vector<EndedWait> TakeEndedWaits() {
     return std::exchange(ended_, std::vector<EndedWait>());
   }
@@ -103,8 +105,8 @@ class PendingPages {
   const Counts& counts() const { return counts_; }
   uint32_t wait_count() const { return static_cast<uint32_t>(waits_.size()); }
 
-  // Adds a sentence for each invariant that does not hold. Does not look at the
-  // tree, which InvariantCheck compares with.
+  // Adds a sentence for each invariant that does not hold. It does not look at
+  // the tree; InvariantCheck compares pending pages with the tree.
   void AppendViolations(std::vector<std::string>& violations) const;
 
   template <typename F>
@@ -146,7 +148,8 @@ class PendingPages {
     SessionId session;
   };
 
-  // The tokens of the first page of `tokens`; empty when there is no whole one.
+  // The tokens that spell the first page of `tokens`; empty if they are less
+  // than a whole page.
   static std::span<const Token> FirstPage(const Namespace& ns,
                                           std::span<const Token> tokens,
                                           uint32_t page_tokens);
@@ -156,8 +159,8 @@ class PendingPages {
   const RadixTree* const tree_;
   absl::flat_hash_set<PagePtr, Hash, Equal> pages_;
   absl::flat_hash_map<Reservation, PendingPage*> by_reserved_;
-  // By page, whether by_reserved_ has it; nearly all have no look-up to pay
-  // for.
+  // Whether by_reserved_ contains a page, by page id. It saves a look-up for
+  // nearly all pages.
   std::vector<bool> is_to_be_written_;
   absl::flat_hash_map<WaitId, WaitRecord> waits_;
   std::vector<EndedWait> ended_;

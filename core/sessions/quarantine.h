@@ -15,57 +15,59 @@
 
 namespace pando {
 
-// The reserved pages of lost sessions whose writers may still be writing to
-// them, and the blocks that they have locked or reserved. While a writer is
-// known to live, no other session gets them, however long that takes. A time
-// limit holds only for writers that cannot be watched.
+// What lost sessions had reserved, and what blocks they had locked, while their
+// writers may still be using it. While a writer is known to live, no other
+// session gets these pages and blocks, however long that takes. The time limit
+// applies only to writers that cannot be watched.
 //
 // Owned by SessionHoldings; not thread-safe.
 class Quarantine {
  public:
-  // The pages of one lost session.
+  // The quarantined pages and blocks of one lost session.
   struct Batch {
     SessionId owner;
     SessionNumber number;
     std::string client_name;
     Writers writers;
     absl::Time since;
-    absl::Time until;  // for the writers that are not watched
+    absl::Time until;  // time limit, for the writers that are not watched
     std::vector<PageId> pages;
     std::unique_ptr<BlockOwner> blocks;  // never null
 
-    // A writer is known to live, so that no time limit frees the pages.
+    // Whether a writer is known to live, so that no time limit frees the pages.
     bool is_held() const { return !writers.living().empty(); }
   };
 
-  // Some pages of a batch.
+  // Some pages taken out of a batch.
   struct Part {
     std::vector<PageId> pages;
-    std::unique_ptr<BlockOwner> blocks;  // with the last pages
-    // Set when these were the last pages of the batch: the session that owned
-    // them.
+    std::unique_ptr<BlockOwner> blocks;  // set with the last pages, else null
+    // The session that owned the batch, if these are its last pages; else
+    // unset.
     std::optional<SessionId> owner;
   };
 
-  // REQUIRES: no other batch has its session number.
+  // Puts a batch into quarantine. REQUIRES: no other batch has its session
+  // number.
   void Add(Batch batch);
-  // The writer is gone.
+  // Notes that the writer is gone. TakeReleasable then returns the batches that
+  // this makes safe.
   void Remove(WriterId writer);
   // Takes out the batches that are safe to free: all watched writers are gone,
   // and the time for the others has passed by `now`.
   std::vector<Batch> TakeReleasable(absl::Time now);
   // Takes out the batches of a session, even if a writer lives.
   std::vector<Batch> TakeBatchesOf(SessionId owner);
-  // The same for at most `most` pages of a session.
+  // Takes out at most `most` pages of a session, even if a writer lives.
   Part TakePages(SessionNumber owner, size_t most);
 
-  // The batch with the next higher session number; null: there is none.
+  // The batch with the next higher session number; null if there is none.
   const Batch* BatchAfter(SessionNumber number) const;
   uint32_t batch_count() const {
     return static_cast<uint32_t>(batches_.size());
   }
   struct BlockCounts {
-    uint64_t locked = 0;  // each block as often as it is locked
+    uint64_t locked = 0;  // blocks; each counts once for each lock
     uint64_t reserved = 0;
   };
   BlockCounts block_counts() const;

@@ -25,19 +25,20 @@
 namespace pando {
 
 // How sessions get and lose locks and reserved pages: a session gives them
-// back, an operator takes them away, or the session ends. Keeps the session
-// table, the tree, the page pool and the pending pages in step. With the end of
-// a session its blocks go, too; else calls take and give them back by
-// BlockHolds.
+// back, an operator takes them away, or the session ends. It keeps the session
+// table, the tree, the page pool and the pending pages in step. It also
+// releases the blocks of a session that ends; otherwise sessions take and give
+// back blocks by BlockHolds.
 //
 // A lock may have locked a long path, and a session may hold much. So that no
-// call waits for all of that, releasing is cut into parts by an amount of work:
-// a unit is a lock, a node that becomes unlocked, or some pages.
+// call waits for all of that, releasing is cut into parts. A function with the
+// parameter `work` does at most that much and subtracts what it did; one unit
+// is a lock, a node that becomes unlocked, or a few pages.
 //
 // Owned by CacheParts; not thread-safe.
 class SessionHoldings {
  public:
-  // All outlive this.
+  // All arguments outlive this.
   SessionHoldings(RadixTree* tree, PagePool* pool, SessionTable* sessions,
                   PendingPages* pending, CacheJournal* journal,
                   BlockTable* blocks, BlockHolds* block_holds)
@@ -49,56 +50,60 @@ class SessionHoldings {
         blocks_(blocks),
         block_holds_(block_holds) {}
 
+  // Locks a node for a session.
   LockRecord& TakeLock(Session& session, Node& node);
-  // Moves a lock to a node below its own. The page that was pending after its
-  // old node is given up, unless it was published.
+  // Moves a lock to `descendant`, a node below its own. If the pending page
+  // after the old node was not published, it is given up.
   void MoveLock(LockRecord& lock, Node& descendant);
   void ReleaseLock(LockRecord& lock, LockEnd end);
-  // The same in bounded parts: takes what it costs off `work`, and returns
-  // false when that is used up before the lock is released. From the first part
-  // on no call finds the lock.
+  // The same in bounded parts. Returns false if `work` is used up before the
+  // lock is released; call it again. After the first part, no call finds the
+  // lock any more.
   bool ReleaseLock(LockRecord& lock, LockEnd end, uint32_t& work);
   // Frees a reserved page. The pending page that was to be written there is
   // given up.
   void FreePage(Session& session, PageId page);
 
-  // A session that ends is found no more. EndStep then takes its locks and
-  // pages away, and frees what leaves quarantine.
+  // Opens a session. When it ends, no call finds it any more; EndStep then
+  // releases its locks and pages.
   SessionNumber Open(SessionId id, std::string client_name,
                      bool is_internal = false);
-  // The worker ends its session and writes no more: its pages need no
-  // quarantine, and leave it, if the session was lost already.
+  // Ends a session at the wish of its worker, which writes no more: its pages
+  // need no quarantine. If the session was lost already, its pages leave
+  // quarantine.
   void Close(SessionId id);
-  // The liveness stream broke: the session is lost at `lost_at` unless it is
-  // resumed before; at once if all its writers are gone.
+  // Notes that the liveness stream broke: the session is lost at `lost_at`
+  // unless it is resumed before. If all its writers are gone, it is lost at
+  // once.
   void Suspend(SessionId id, absl::Time lost_at);
-  // The writer writes no more to the pages of any session.
+  // Notes that the writer is gone and writes to no session's pages any more.
   void WriterGone(WriterId writer);
   // Ends the sessions that are lost by now (CacheJournal::time). The pages in
   // quarantine that are not written to any more leave it.
   void Expire(absl::Duration quarantine);
-  // Takes a bounded part of their locks, pages and blocks from sessions that
-  // have ended and from quarantine, and of their memory from kinds that have
-  // ended. Returns whether there is more of that.
+  // Does a bounded part of what ends leave behind: releases locks, pages and
+  // blocks of sessions that have ended, what has left quarantine, and extents
+  // of kinds that have ended. Returns whether more is left.
   bool EndStep();
-  // The sessions that ended without being closed, since the last call.
+  // Returns the sessions that ended without being closed since the last call.
   ExpiredSessions TakeExpired() { return std::exchange(expired_, {}); }
   // Frees at most `most` of the pages that a lost session has in quarantine,
-  // even if a writer lives, and with the last ones its blocks. Returns how many
-  // pages, and a block hold counts as one.
+  // even if a writer lives; with the last page its quarantined blocks go, too.
+  // Returns how many pages it freed, plus one for each lock and each
+  // reservation of a block.
   uint32_t FreeQuarantine(SessionNumber number, uint32_t most);
 
   const Quarantine& quarantine() const { return quarantine_; }
   // The blocks that have left quarantine and are not released yet.
   Quarantine::BlockCounts released_counts() const;
-  // The pages that are quarantined for writers, and not in quarantine(): on the
-  // way there, or not free yet.
+  // How many pages are in state kQuarantined but not in quarantine(): they are
+  // on their way into it, or have left it and are not free yet.
   size_t quarantined_elsewhere() const;
 
  private:
   friend class DamagedCache;  // tests break what CheckInvariants finds
 
-  // It was in quarantine, and is being released.
+  // Pages and blocks that have left quarantine and are being released.
   struct Released {
     std::vector<PageId> pages;
     std::unique_ptr<BlockOwner> blocks;  // null: none
@@ -109,18 +114,20 @@ class SessionHoldings {
   void EndLost(Session& session) {
     End(session, {.of_locks = LockEnd::kSessionLost, .quarantined_until = {}});
   }
-  // Both return whether they are done, as `work` was enough.
+  // These three return whether they are done, that is, whether `work` was
+  // enough.
   bool ReleaseLocks(Session& session, LockEnd end, uint32_t& work);
   bool FreeReserved(Session& session, uint32_t& work);
   bool ReleaseBlocks(Session& session, uint32_t& work);
-  // Puts its reserved pages and its blocks into quarantine. Returns whether it
-  // is done.
+  // Puts the session's reserved pages and blocks into quarantine. Returns
+  // whether it is done.
   bool QuarantineRest(Session& session, absl::Time until, uint32_t& work);
   bool ReleaseFromQuarantine(uint32_t& work);
   bool FreeQuarantined(std::vector<PageId>& pages, uint32_t& work);
-  // The session, which has ended, does not need quarantine any more.
+  // Frees the pages and blocks of an ended session that were to go to
+  // quarantine.
   void SkipQuarantine(Session& ended);
-  // The first of the ended sessions holds nothing any more.
+  // Counts and reports the end of a session that holds nothing any more.
   void NoteEnded(const Session& session);
   void FreeBatches(std::vector<Quarantine::Batch> batches);
 

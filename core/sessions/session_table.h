@@ -33,47 +33,51 @@ namespace pando {
 struct LockRecord;
 struct PendingPage;
 
-// How a session ended, which says what becomes of what it held.
+// How a session ended. This decides what happens to its locks and pages.
 struct SessionEnd {
   LockEnd of_locks;
-  // Its reserved pages are free; else quarantined, and then until this time for
-  // the writers that are not watched.
+  // Unset: its reserved pages become free. Set: they go to quarantine; for
+  // writers that are not watched, until this time.
   std::optional<absl::Time> quarantined_until;
-  // The pages that are on the way there.
+  // The pages of the session that are already in state kQuarantined, but not in
+  // Quarantine yet.
   std::vector<PageId> quarantined = {};
 };
 
-// One attached worker process: what it holds. Plain data, owned by
+// A session: what one attached worker process holds. Plain data, owned by
 // SessionTable.
 struct Session {
   SessionId id;
   SessionNumber number;
   std::string client_name;
-  // It is pandod's own, and no worker's.
+  // It belongs to a part of pandod, not to a worker.
   bool is_internal = false;
   absl::Time opened_at;
   PageOwner reserved;
   LockRecord* first_lock = nullptr;
   uint32_t lock_count = 0;
-  uint64_t kept_bytes = 0;  // of SessionLimits::max_kept_bytes
+  uint64_t kept_bytes = 0;  // limited by SessionLimits::max_kept_bytes
   std::unique_ptr<BlockOwner> blocks = std::make_unique<BlockOwner>();
-  uint64_t counted_block_bytes = 0;  // of blocks->bytes, in kept_bytes
-  uint64_t steps = 0;                // how many its calls have taken
+  // The part of kept_bytes that stands for blocks->bytes.
+  uint64_t counted_block_bytes = 0;
+  uint64_t steps = 0;  // how many its calls have taken
   Answers answers;
-  // The request ids of calls that take their steps.
+  // The request ids of calls that have begun and still take steps.
   absl::flat_hash_set<RequestId> under_way;
-  // Who may write to its reserved pages.
+  // The processes that may write to its reserved pages.
   Writers writers;
-  // Set while the liveness stream is broken: when the session is lost.
+  // When the session will be lost; set only while its liveness stream is
+  // broken.
   std::optional<absl::Time> lost_at;
-  // Set once it has ended: what becomes of what it still holds.
+  // How it ended; set once it has ended, while it still holds something.
   std::optional<SessionEnd> end;
 
   bool holds_anything() const {
     return lock_count > 0 || !reserved.pages.empty() ||
            blocks->holds_anything();
   }
-  // Whether its writers may still write to, or read, something when it is lost.
+  // Whether it holds pages or blocks that its writers could still use after its
+  // loss.
   bool holds_what_is_written() const {
     return !reserved.pages.empty() || blocks->holds_anything();
   }
@@ -98,13 +102,14 @@ struct LockRecord {
   Session* session = nullptr;
   Node* node = nullptr;
   HeldPrompt prompt;
-  RequestFacts request;  // that it admitted, if it did
-  // The tokens of `prompt`, counted from before the copy is made until it is
-  // dropped.
+  RequestFacts request;  // the request that this lock admitted, if any
+  // The number of tokens of `prompt` in the session's account: counted before
+  // the copy is made, until it is dropped.
   uint32_t held_tokens = 0;
   // The page after `node`, while the session computes it; null: none.
   PendingPage* pending = nullptr;
-  // Its release has begun, and `node` moves up: no call finds it any more.
+  // Its release has begun: no call finds the lock any more, and `node` moves up
+  // step by step.
   bool is_ending = false;
   absl::Time taken_at;
   // The neighbours in the list of the session's locks, newest first.
@@ -117,8 +122,8 @@ struct LockRecord {
 };
 
 // The live sessions and the locks that they hold. It only records them:
-// SessionHoldings changes the tree and the page pool to match. A session that
-// has ended is found no more, but stays here until it holds nothing.
+// SessionHoldings changes the tree and the page pool to match. No call finds a
+// session that has ended, but it stays here until it holds nothing.
 //
 // Owned by CacheParts; not thread-safe.
 //
@@ -126,23 +131,25 @@ struct LockRecord {
 class SessionTable {
  public:
   // REQUIRES: `id` is not 0 and not in use.
+  // Opens a session.
   Session& Open(SessionId id, std::string client_name, absl::Time now);
-  // Null when there is no such session.
+  // Returns a live session, or null.
   Session* Find(SessionId id) const;
   Session* Find(SessionNumber number) const;
-  // The session with the next higher number; null: there is none.
+  // The live session with the next higher number; null if there is none.
   const Session* SessionAfter(SessionNumber number) const;
   // The session with this id, or SESSION_LOST.
   absl::StatusOr<Session*> Get(SessionId id) const;
-  // The same for a call that takes a step, which is counted.
+  // The same for a call that takes a step, and counts the step.
   absl::StatusOr<Session*> GetForStep(SessionId id);
-  // The session for whose account of bytes a call is made: the one with this
-  // id, or SESSION_LOST. SessionId() stands for all calls that name none.
+  // The session whose account of bytes a call counts in: the one with this id,
+  // or SESSION_LOST. SessionId() gives an account for all calls that name no
+  // session.
   absl::StatusOr<Session*> GetAccount(SessionId id);
-  // The session has ended: from now on it is one of the ended ones, and not
-  // found by its id or number.
+  // Ends a session: it moves to the ended sessions, and is not found by its id
+  // or number any more.
   void End(Session& session, const SessionEnd& end);
-  // The one that ended first; null: there is none.
+  // The ended session that ended first; null if there is none.
   Session* first_ended() const {
     return ended_.empty() ? nullptr : ended_.front().get();
   }
@@ -154,42 +161,44 @@ class SessionTable {
   static LockId IdOf(const LockRecord& lock) {
     return LockId(Slab<LockRecord>::HandleOf(lock));
   }
-  // Null when the lock is unknown, another session's, or about to end.
+  // Returns a lock of the session; null if the lock is unknown, belongs to
+  // another session, or is being released.
   LockRecord* FindLock(const Session& session, LockId id) const;
-  // The same for a lock whose release has begun.
+  // Returns a lock of the session whose release has begun, or null.
   LockRecord* FindEndingLock(const Session& session, LockId id) const;
-  // The same, or LOCK_UNKNOWN; `subject` is what named the lock.
+  // As FindLock, but LOCK_UNKNOWN instead of null. `subject` is the argument
+  // that named the lock.
   absl::StatusOr<LockRecord*> GetLock(const Session& session, LockId id,
                                       Subject subject) const;
-  // The locks are about to end: no call finds them from now on, but
-  // FindEndingLock. LOCK_UNKNOWN if one is not the session's; then nothing
-  // changes.
+  // Marks locks as being released: only FindEndingLock finds them from now on.
+  // LOCK_UNKNOWN if one is not a lock of the session; then nothing changes.
   absl::Status BeginRelease(const Session& session,
                             std::span<const LockId> ids);
   void MoveLock(LockRecord& lock, Node& node);
   void RemoveLock(LockRecord& lock);
 
-  // Counts the prompt of so many tokens that the lock is about to hold.
-  // REQUIRES: it holds none.
+  // Counts, in the session's account, a prompt of `tokens` tokens that the lock
+  // is about to hold. REQUIRES: it holds none.
   void CountPrompt(LockRecord& lock, size_t tokens);
-  // The lock holds no prompt any more.
+  // Drops the prompt that the lock holds, and takes it off the account.
   void DropPrompt(LockRecord& lock);
 
-  // Stores the answer of a call of the session. Answers have a bound of their
-  // own: they take from what else may be kept, but are never refused.
+  // Stores the answer of a call of the session. The answers' bytes count in the
+  // account, but an answer is never refused; Answers has a bound of its own.
   // REQUIRES: the session has no answer of this id.
   void KeepAnswer(Session& session, RequestId id, Answer answer);
-  // Counts what is kept for the session elsewhere, and no longer.
+  // Add to and take off the account bytes that are kept elsewhere for the
+  // session.
   void KeepBytes(Session& session, uint64_t bytes);
   void ReleaseBytes(Session& session, uint64_t bytes);
-  // Counts what the session's holds of blocks take now.
+  // Updates the account after the session's block holds have changed.
   void CountBlockBytes(Session& session);
 
-  // The limits hold for sessions that are open already, too. A session that has
-  // more than a lower limit keeps it, and gets no more.
+  // Sets the limits, for sessions that are open already, too. A session that
+  // has more than a new limit keeps it, but gets nothing more.
   void SetLimits(const SessionLimits& limits) { limits_ = limits; }
-  // SESSION_LIMIT unless the session may take one more lock, reserve so many
-  // more pages, or have so many more bytes kept for it.
+  // SESSION_LIMIT unless the session may take one more lock, reserve `pages`
+  // more pages, or have `bytes` more bytes in its account.
   absl::Status CheckMoreLocks(const Session& session) const;
   absl::Status CheckMorePages(const Session& session, uint32_t pages) const;
   // The most pages that CheckMorePages lets the session reserve.
@@ -205,7 +214,7 @@ class SessionTable {
   uint32_t lock_count() const { return locks_.size(); }
   // The bytes that are kept for all sessions together.
   uint64_t kept_bytes() const { return kept_bytes_; }
-  // The lock that was taken first; null: there is none.
+  // The lock that was taken first; null if there is none.
   const LockRecord* oldest_lock() const { return oldest_; }
 
   // Visits the sessions, the oldest first.
@@ -213,7 +222,7 @@ class SessionTable {
   void ForEachSession(F&& visit) const {
     for (const auto& [number, session] : by_number_) visit(*session);
   }
-  // Visits those that have ended.
+  // Visits the sessions that have ended and still hold something.
   template <typename F>
   void ForEachEnded(F&& visit) const {
     for (const auto& session : ended_) visit(*session);
@@ -222,7 +231,8 @@ class SessionTable {
   const LockRecord* LockAt(uint32_t cell) const { return locks_.FindAt(cell); }
   uint32_t lock_cells() const { return locks_.cells(); }
 
-  // Reports changes of counted locks to `audit` from now on; null ends that.
+  // From now on reports to `audit` the changes of locks that it has counted.
+  // Null ends that.
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:
@@ -233,13 +243,13 @@ class SessionTable {
 
   absl::flat_hash_map<SessionId, std::unique_ptr<Session>> sessions_;
   absl::btree_map<SessionNumber, Session*> by_number_;
-  std::deque<std::unique_ptr<Session>> ended_;  // in this order
+  std::deque<std::unique_ptr<Session>> ended_;  // in the order of their ends
   Slab<LockRecord> locks_;
   LockRecord* oldest_ = nullptr;
   LockRecord* newest_ = nullptr;
   uint32_t opened_ = 0;
   uint64_t kept_bytes_ = 0;
-  Session no_session_;  // has an account of bytes, and nothing else
+  Session no_session_;  // the account of calls that name no session
   SessionLimits limits_;
   CacheAudit* audit_ = nullptr;
 };

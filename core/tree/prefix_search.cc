@@ -53,7 +53,8 @@ absl::StatusOr<TreePosition> FindHandle(const RadixTree& tree,
   }
   const std::optional<TreePosition> position =
       tree.FindPosition(handle.node, handle.tokens / tree.page_tokens());
-  // One answer for both: who guesses handles does not learn what others have.
+  // Both cases give the same answer, so that guessing handles does not reveal
+  // what other namespaces contain.
   if (!position.has_value() || *position->node->ns->key != ns) {
     return MakeError(Reason::kHandleGone, Subject::kHandle,
                      "the handle names nothing in this namespace any more; "

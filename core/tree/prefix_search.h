@@ -18,14 +18,14 @@ namespace pando {
 // Where the longest cached prefix of a prompt ends. `position` is void once the
 // tree changes; the numbers stay true when nodes are split.
 struct FoundPrefix {
-  Namespace* ns = nullptr;     // null: nothing is cached in it
-  TreePosition position = {};  // if there is a namespace
+  Namespace* ns = nullptr;     // null: the namespace does not exist
+  TreePosition position = {};  // valid only if `ns` is not null
   uint32_t pages = 0;
-  uint32_t max_pages = 0;  // the prompt has no more whole pages
+  uint32_t max_pages = 0;  // whole pages of the prompt, within its max_tokens
 };
 
-// Appends to `pages`, unless it is null, the pages that come after the query's
-// handle. Fails as FindHandle does.
+// Finds the longest cached prefix of a prompt. Appends its pages after the
+// query's handle to `pages`, unless that is null. Fails as FindHandle does.
 absl::StatusOr<FoundPrefix> FindPrefix(const RadixTree& tree,
                                        const PrefixQuery& query,
                                        std::vector<PageId>* pages);
@@ -35,15 +35,16 @@ absl::StatusOr<FoundPrefix> FindPrefix(const RadixTree& tree,
 // unit ends with, even when no token follows the handle.
 size_t PromptTokens(const PrefixQuery& query);
 
-// Where the prefix that `handle` names ends. HANDLE_GONE when the node that it
-// names was evicted, even if the prefix ends above that node and is still
-// cached, or when it is of another namespace; INVALID_FIELD when it names no
-// whole pages.
+// Returns where the prefix that `handle` names ends. HANDLE_GONE if the
+// handle's node was evicted, even if the prefix ends above that node and is
+// still cached, or if the handle is of another namespace. INVALID_FIELD if its
+// tokens are no whole pages.
 absl::StatusOr<TreePosition> FindHandle(const RadixTree& tree,
                                         const NamespaceKey& ns,
                                         PrefixHandle handle);
 
-// The handle that names the prefix up to `position`, whatever is split later.
+// Returns a handle of the prefix that ends at `position`. Later splits do not
+// invalidate it.
 PrefixHandle HandleTo(const RadixTree& tree, TreePosition position);
 
 }  // namespace pando

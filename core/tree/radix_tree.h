@@ -44,21 +44,24 @@ inline TreePosition EndOf(Node& node) { return {&node, node.page_count}; }
 
 // How a prefix was used.
 struct Use {
-  bool is_hit = false;  // the use is counted in hit_count
-  int32_t priority = std::numeric_limits<int32_t>::min();  // at least this
-  RequestFacts* request = nullptr;  // that uses it; null: none to learn from
+  bool is_hit = false;  // whether Node::hit_count counts the use
+  // The nodes' priority becomes at least this.
+  int32_t priority = std::numeric_limits<int32_t>::min();
+  // The request that uses it; null: nothing to learn from.
+  RequestFacts* request = nullptr;
 };
 
-// How reuse is learnt.
+// How the tree learns about reuse; see ReuseLearner.
 struct ReuseOptions {
-  bool learns_always = false;  // not only while kReuse is in use
-  // For how many ticks kReuse evicts as LRU does.
+  // Also while another policy than kReuse is in use.
+  bool learns_always = false;
+  // For how many ticks after the learner's start kReuse evicts as LRU does.
   uint32_t warmup_ticks = 300;
 };
 
 // The radix tree from (namespace, token prefix) to page ids, with the locks on
-// it and the order of eviction. Owned by PrefixCache; not thread-safe. It knows
-// page ids, not their states.
+// it and the order of eviction. Owned by CacheParts; not thread-safe. It knows
+// page ids, but not the states of pages.
 //
 // Invariants, verified by InvariantCheck:
 // - a node other than a root has at least one page, and begins where its parent
@@ -68,31 +71,33 @@ struct ReuseOptions {
 // - lock_count of a node is the locks taken on it plus its locked children;
 // - evictable_pages and protected_pages are the page sums over unlocked and
 //   locked nodes, of the tree and of each namespace;
-// - what each class's eviction policy can choose is its unlocked leaves;
+// - the eviction policy of each class can choose exactly the unlocked leaves of
+//   that class;
 // - the ended leaves of each class are listed;
 // - a namespace exists only while something is cached or locked in it, and its
 //   nodes are its own.
 class RadixTree {
  public:
-  // `max_pages` is the most pages that the tree can ever hold. `classes`
-  // outlives the tree.
+  // `page_tokens` is the number of units in a page, `max_pages` the most pages
+  // that the tree can ever hold. `classes` outlives the tree.
   RadixTree(uint32_t page_tokens, uint32_t max_pages, EvictionPolicyKind policy,
             const QuotaClasses* classes, const ReuseOptions& reuse = {});
   ~RadixTree();
 
-  // Null when there is none.
+  // Returns a namespace, or null if it does not exist.
   Namespace* FindNamespace(const NamespaceKey& key) const;
   Namespace* FindNamespace(NamespaceNumber number) const;
-  // The namespace with the next higher number; null: there is none.
+  // The namespace with the next higher number; null if there is none.
   const Namespace* NamespaceAfter(NamespaceNumber number) const;
-  // Makes the namespace when there is none. The caller must give a namespace
-  // that stays empty to Prune.
+  // Returns the namespace, and makes it if it does not exist. If nothing is
+  // then cached or locked in it, the caller must call Prune.
   Namespace& FindOrMakeNamespace(const NamespaceKey& key);
-  // Removes the namespace when nothing is cached or locked in it.
+  // Removes the namespace if nothing is cached or locked in it.
   void Prune(Namespace& ns);
 
-  // Where the prefix of `pages` pages ends that leads through `node` or ends
-  // above it. None when the node is gone, or no longer reaches so far.
+  // Returns where a prefix of `pages` pages ends that lies on the path to
+  // `node`: in `node` or in a node above it. None if the node is gone or no
+  // longer reaches that far.
   std::optional<TreePosition> FindPosition(Slab<Node>::Handle node,
                                            uint32_t pages) const;
 
@@ -102,79 +107,87 @@ class RadixTree {
   TreePosition Walk(TreePosition from, std::span<const Token> tokens,
                     uint32_t max_pages, std::vector<PageId>* pages) const;
 
-  // The node that ends at `position`. Splits a node if none ends there.
+  // Returns the node that ends at `position`. If none ends there, it splits
+  // one.
   Node& NodeEndingAt(TreePosition position);
-  // A new leaf below `parent`, used just now, that holds all of `segment`. What
-  // is learnt of reuse may make several nodes of it; the last one is returned.
+  // Adds a new leaf below `parent` with all of `segment`, used just now. The
+  // learner of reuse may cut it into several nodes; the last one is returned.
   Node& AddLeaf(Node& parent, SegmentRef segment, const Use& use);
 
-  // A request of `prompt_tokens` begins, of which `cached_tokens` are cached.
+  // Tells the learner that a request of `prompt_tokens` tokens begins, of which
+  // `cached_tokens` are cached. Returns what later calls of the request pass on
+  // in Use::request.
   RequestFacts BeginRequest(uint32_t prompt_tokens, uint32_t cached_tokens);
 
   // Marks `node` and its ancestors as used just now.
   void Touch(Node& node, const Use& use = {});
 
-  // The new nodes from below `parent` to `leaf` came from a tier.
+  // Marks the new nodes from below `parent` down to `leaf` as loaded from a
+  // tier.
   void MarkLoaded(const Node& parent, Node& leaf);
-  // How many pages of `node` and its ancestors came from a tier and are used
-  // for the first time now. Costs nothing before the first load.
+  // Returns how many pages of `node` and its ancestors came from a tier and are
+  // used for the first time now, and takes their marks off. It costs nothing
+  // before the first load.
   uint32_t TakeLoaded(Node& node);
 
-  // The prefix that ends with `end` is not expected to be used again. Until it
-  // is, the nodes that only this prefix leads through go first of all, once
-  // they are unlocked.
+  // Notes that the prefix which ends with `end` is not expected to be used
+  // again. Once they are unlocked, the nodes that only this prefix leads
+  // through are evicted before all others. A later use of a node ends that.
   void EndPrefix(Node& end);
-  // Evict spares `end` for so long from now: when its turn comes, it counts as
-  // used just now. Never shortens what an earlier call said; it is over once
-  // the leaf has lost its end.
+  // Retains `end` for `seconds` from now: when its turn to be evicted comes,
+  // Evict treats it as used just now instead, within bounds. A call never
+  // shortens the time of an earlier one. The retention ends early once the
+  // leaf's tail is trimmed.
   void Retain(Node& end, uint16_t seconds);
 
-  // Takes one lock on `node`, which locks its ancestors, too. It costs a step
-  // for each node that was not locked yet, and one more.
+  // Takes one lock on `node`, which locks its ancestors, too. It costs one step
+  // for each node that was not locked yet, plus one.
   void Lock(Node& node);
-  // Takes one lock off `node`. What becomes unlocked counts as used just now:
-  // at most `steps` nodes, by which `steps` is reduced. If there are more, the
-  // lock moves to the first of these, which is returned, for the next call;
-  // null: the lock is gone.
+  // Releases one lock on `node`. Nodes that become unlocked count as used just
+  // now. Unlocks at most `steps` nodes, and reduces `steps` by their number. If
+  // there are more, the lock moves to the first of the rest, which is returned;
+  // call Unlock again with that node. Returns null when the lock is gone.
   Node* Unlock(Node& node, uint32_t& steps);
-  // Moves one lock from `ancestor` to `node`, which is below it or the same.
+  // Moves one lock from `ancestor` to `node`, which is the same node or one
+  // below it.
   void MoveLock(Node& ancestor, Node& node);
 
   // How many evictable pages Lock(NodeEndingAt(position)) would protect.
   static uint32_t EvictablePagesUpTo(TreePosition position);
 
-  // Is called for each leaf that is about to lose the pages after its first
-  // `kept_pages`.
+  // The tree calls this for each leaf that is about to lose the pages after its
+  // first `kept_pages`.
   using TrimVisitor =
       absl::FunctionRef<void(const Node& leaf, uint32_t kept_pages)>;
 
-  // Evicts `count` pages, of ended leaves and then in the order of the policy,
-  // each leaf from its tail; fewer when no more are evictable. At most
-  // limits[c] of them are of class c, and limits[c] is reduced by as many.
+  // Evicts `count` pages, or fewer if no more are evictable: first from ended
+  // leaves, then in the order of the policy, each leaf from its tail. Evicts at
+  // most limits[c] pages of class c, and reduces limits[c] by their number.
   // Appends the pages to `evicted`.
   void Evict(uint32_t count, std::span<uint32_t> limits, TrimVisitor visit,
              std::vector<PageId>& evicted);
-  // Evicts at most `count` pages of the node in this cell, if it is an unlocked
-  // leaf, then of its ancestors that become leaves by that. Only in namespace
-  // `ns`, if one is given.
+  // Evicts at most `count` pages: of the node in this cell, if it is an
+  // unlocked leaf, and then of those of its ancestors that become leaves. Does
+  // nothing if `ns` is given and the node is in another namespace.
   void EvictFrom(uint32_t cell, std::optional<NamespaceNumber> ns,
                  uint32_t count, TrimVisitor visit,
                  std::vector<PageId>& evicted);
 
-  // That victims are chosen by now.
+  // The policy that chooses victims now.
   EvictionPolicyKind policy() const { return policy_; }
-  // Null while nothing is learnt.
+  // The learner of reuse; null while nothing is learnt.
   const ReuseLearner* learner() const { return learner_.get(); }
-  // Changes the policy in steps, between which the tree is in use: `policy` is
-  // wanted from now on, and StepPolicy is to be called until it returns true.
-  // Returns what was wanted before. Victims are chosen as before until a step
-  // puts new orders into use, whole and for all classes. If another policy is
-  // wanted meanwhile, the change goes on to that one instead.
+  // Change the policy in steps; the tree may be in use between them.
+  // BeginPolicy sets the wanted policy and returns the one wanted before; the
+  // caller then calls StepPolicy until it returns true. The old policy chooses
+  // victims until one step puts complete new orders into use, for all classes
+  // at once. If BeginPolicy is called again meanwhile, the steps lead to the
+  // new policy instead.
   //
-  // A step costs as much as `nodes` nodes.
+  // A step handles about `nodes` nodes.
   EvictionPolicyKind BeginPolicy(EvictionPolicyKind policy);
   bool StepPolicy(uint32_t nodes);
-  // Takes all steps.
+  // Changes the policy and takes all steps.
   void SetPolicy(EvictionPolicyKind policy);
 
   uint32_t page_tokens() const { return page_tokens_; }
@@ -206,7 +219,7 @@ class RadixTree {
   void ForEachNodeOfBlock(uint32_t block,
                           absl::FunctionRef<void(const Node&)> visit) const;
   uint32_t node_blocks() const { return nodes_.blocks(); }
-  // Nodes by the cell that they are in, roots too; null when it is empty.
+  // The node in a cell of the slab, roots included; null if the cell is empty.
   const Node* NodeAt(uint32_t cell) const { return nodes_.FindAt(cell); }
   uint32_t node_cells() const { return nodes_.cells(); }
   static constexpr uint32_t kBlockNodes = Slab<Node>::kBlockCells;
@@ -227,20 +240,21 @@ class RadixTree {
   const EvictionPolicy& order(uint32_t quota_class) const {
     return classes_[quota_class].order.now();
   }
-  // Reports changes of counted nodes to `audit` from now on; null ends that.
-  // Damage is no such change, so the audit finds it.
+  // From now on reports to `audit` the changes of nodes that it has counted;
+  // null ends that. Damage to a node is not reported, so the audit's sums show
+  // it.
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:
   friend class DamagedCache;  // tests break what AppendViolations finds
 
-  // The orders that are filled: of `policy`, on the way to the one that was
-  // wanted.
+  // A change of policy under way: the orders of `policy` are being filled. That
+  // may be an intermediate policy on the way to `wanted`.
   struct Filling {
     EvictionPolicyKind wanted;
     EvictionPolicyKind policy;
     bool is_linked;
-    uint32_t next_cell = 0;  // whose node they do not have yet
+    uint32_t next_cell = 0;  // the first cell whose node they lack
   };
 
   struct ClassState {
@@ -267,7 +281,7 @@ class RadixTree {
   Node* NextVictim(std::span<const uint32_t> limits) const;
   Node& SpareRetained(Node& first, uint32_t& spared_by_call);
   void PrefetchAfter(const Node& victim) const;
-  // A node that had ended is used, or gets a child.
+  // Takes the mark of EndPrefix off a node that is used or gets a child.
   void ForgetEnd(Node& node);
   void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
   void TrimTail(Node& leaf, uint32_t pages, bool is_evicted, TrimVisitor visit,
@@ -286,7 +300,7 @@ class RadixTree {
 
   void AppendLinkViolations(const Node& node,
                             std::vector<std::string>& violations) const;
-  // How many pages of its segment `node` and its descendants use.
+  // How many pages of the segment of `node` that node and its descendants use.
   uint32_t PagesOfSegment(const Node& node) const;
   bool IsAudited(const Node& node) const {
     return audit_ != nullptr && audit_->HasCounted(node);
@@ -317,16 +331,17 @@ class RadixTree {
   const ReuseOptions reuse_;
   EvictionPolicyKind policy_ = EvictionPolicyKind::kLru;
   EvictionPolicyKind wanted_ = EvictionPolicyKind::kLru;
-  bool is_linked_ = false;  // whether policy_ is in Node::older and newer
+  // Whether the order of policy_ uses Node::older and newer.
+  bool is_linked_ = false;
   std::optional<Filling> filling_;
-  // Not in use any more.
+  // Orders that are not used any more and are being taken down in steps.
   std::vector<std::unique_ptr<EvictionPolicy>> retired_;
-  // The next cell whose node has links of an order, and perhaps the run of a
-  // learner, that is gone.
+  // The next cell to clean: its node may still have links of an order, or the
+  // run of a learner, that no longer exist.
   std::optional<uint32_t> unlinking_;
   Slab<Node> nodes_;
   std::unique_ptr<ReuseLearner> learner_;
-  uint32_t next_tick_ = 0;  // of the next learner
+  uint32_t next_tick_ = 0;  // the first tick of the next learner
   ChildIndex index_;
   std::vector<ClassState> classes_;
   Slab<Namespace> namespaces_;

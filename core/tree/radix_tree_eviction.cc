@@ -10,7 +10,7 @@
 namespace pando {
 namespace {
 
-// Before all that a policy ranks.
+// A rank that comes before all ranks of any policy.
 EvictionRank RankOfEnded(const Node& leaf) {
   return {std::numeric_limits<int64_t>::min(), leaf.last_access, leaf.id};
 }
@@ -32,7 +32,8 @@ void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
     if (pages == victim->page_count) {
       PrefetchAfter(*victim);
     } else {
-      // Its turn has come: others are not trimmed one after the other instead.
+      // A trimmed leaf is not retained any more; otherwise Evict would trim one
+      // retained leaf after the other.
       victim->retained_seconds = 0;
     }
     TrimTail(*victim, pages, /*is_evicted=*/true, visit, evicted);

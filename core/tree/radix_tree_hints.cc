@@ -5,11 +5,12 @@
 namespace pando {
 namespace {
 
-// So many retained leaves whose turn comes are spared one after the other, and
-// the next goes; so others stay for at least a quarter as many evictions as
-// they would.
+// At most this many retained leaves are spared in a row; the next victim goes
+// even if it is retained. So an eviction passes over at most three leaves, and
+// leaves that are not retained stay for at least a quarter as many evictions as
+// they would without retention.
 constexpr uint32_t kSparedInARow = 3;
-// It bounds what a call costs.
+// At most this many leaves are spared by one call, which bounds its cost.
 constexpr uint32_t kSparedByCall = 64;
 
 }  // namespace
@@ -44,7 +45,8 @@ void RadixTree::ForgetEnd(Node& node) {
   node.has_ended = false;
 }
 
-// Its class pays with the next leaf, so that others lose nothing at once.
+// Chooses the next victim from the same class, so that other classes do not pay
+// for the retention.
 Node& RadixTree::SpareRetained(Node& first, uint32_t& spared_by_call) {
   ClassState& of_class = classes_[first.ns->quota_class];
   Node* victim = &first;

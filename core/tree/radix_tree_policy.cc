@@ -55,8 +55,9 @@ void RadixTree::MakeLearner() {
       &nodes_);
 }
 
-// Two orders of links cannot be there at once: between them the leaves are
-// ranked as lru does it.
+// `lru` and `reuse` use the same links in a node, so they cannot exist at the
+// same time. A change between them goes through a RankedPolicy that orders the
+// leaves as lru does.
 void RadixTree::BeginFilling() {
   const bool is_between = is_linked_ && IsLinked(wanted_);
   filling_ = Filling{.wanted = wanted_,
@@ -104,8 +105,8 @@ void RadixTree::FillOrders(uint32_t nodes) {
   DropUnusedLearner();
 }
 
-// Takes from each class an order that is not needed any more. One that is small
-// goes at once.
+// Takes an order that is not needed any more from each class. A small one is
+// deleted at once; others go to retired_.
 void RadixTree::TakeDown(
     std::unique_ptr<EvictionPolicy> (ChangingOrder::*take)(), bool is_linked) {
   for (ClassState& c : classes_) {
@@ -117,7 +118,8 @@ void RadixTree::TakeDown(
   if (is_linked) unlinking_ = 0;
 }
 
-// Removes what an order and its learner have left in the nodes. None is in use.
+// Removes from the nodes the links of an order and the runs of a learner that
+// no longer exist.
 void RadixTree::Unlink(uint32_t nodes) {
   for (; nodes > 0 && *unlinking_ < nodes_.cells(); --nodes) {
     Node* const node = nodes_.FindAt((*unlinking_)++);
@@ -130,7 +132,7 @@ void RadixTree::Unlink(uint32_t nodes) {
   if (*unlinking_ == nodes_.cells()) unlinking_.reset();
 }
 
-// Unlink removes the runs that it leaves in the nodes.
+// The runs stay in the nodes; Unlink removes them.
 void RadixTree::DropUnusedLearner() {
   if (reuse_.learns_always || policy_ == EvictionPolicyKind::kReuse) return;
   if (learner_ == nullptr) return;
