@@ -91,8 +91,9 @@ class BlockCache {
   // Publishes reserved blocks: others find them from now on, all in one step.
   // The caller's writes to them must be complete. `indices` are positions of
   // keys in the Reserve call; an empty span means all. Returns how many of them
-  // name no block that was still to be written. A reservation ends with its
-  // last block. If `published` is not null, it receives the keys of the other
+  // name no block that was still to be written; without indices, 1 if the
+  // session does not have the reservation. A reservation ends with its last
+  // block. If `published` is not null, it receives the keys of the other
   // blocks, even where another block of the same key was published before.
   absl::StatusOr<uint32_t> Publish(
       SessionId session, ReservationId reservation,

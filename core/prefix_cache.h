@@ -259,9 +259,9 @@ class PrefixCache {
   std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
   // From now on nothing new is admitted: Match with a lock, Lock, and Allocate
-  // of a session without locks and reserved pages give DRAINING, except for
-  // repeats, which get their first answer. Everything else still works, so that
-  // admitted requests can finish. It cannot be undone.
+  // of a session that holds nothing fail with DRAINING; only repeats still get
+  // their first answer. Everything else still works, so that admitted requests
+  // can finish. It cannot be undone.
   void BeginDrain();
   // Returns OK until BeginDrain, then DRAINING.
   absl::Status CheckIsAdmitting();

@@ -20,20 +20,23 @@
 
 namespace pando {
 
-// The work of one step of a call with many keys. A unit is a key; a change of
-// the order of leaves, and an eviction, cost as much as several.
+// The amount of work in one step of a call with many keys. The unit is one key.
+// A change of the order of leaves costs kLeafWork units, an eviction
+// kEvictionWork units.
 inline constexpr uint32_t kStepKeys = 2'048;
 inline constexpr uint32_t kLeafWork = 4;
 inline constexpr uint32_t kEvictionWork = 16;
-// Links between blocks, and looks for an extent to take, that cost as much as a
-// key.
+// How many followed links between blocks, and how many looks for an extent to
+// take, cost one unit.
 inline constexpr uint32_t kLinksOfAKey = 4;
 inline constexpr uint32_t kLooksOfAKey = 16;
 
-// The session of a call that takes a step; or NO_BLOCK_MEMORY, SESSION_LOST.
+// Returns the session of a call that takes a step, or NO_BLOCK_MEMORY or
+// SESSION_LOST.
 absl::StatusOr<Session*> GetBlockSession(CacheParts& parts, SessionId id);
 
-// Keys of a kind that the session has open. Plain data.
+// The keys of one kind in a call, and the kind, which the session has open.
+// Plain data.
 struct OpenKeys {
   Kind* kind = nullptr;
   const BlockKeys* keys = nullptr;
@@ -45,24 +48,26 @@ struct OpenKeys {
   }
 };
 
-// KIND_UNKNOWN unless the session has all kinds open; INVALID_FIELD when the
-// keys are no whole keys, too many, or their shape is none.
+// Fills `open` from the keys of a call. KIND_UNKNOWN unless the session has all
+// kinds open; INVALID_FIELD if the keys are not whole keys, too many, or have
+// an invalid shape.
 absl::Status OpenKeysOf(const CacheParts& parts, const Session& session,
                         std::span<const BlockKeys> keys,
                         std::vector<OpenKeys>& open);
-// The kind that the session has open with this number, or KIND_UNKNOWN. A part
-// of pandod has each kind open that is the newest of its name: it keeps none
-// from going.
+// Returns the kind that the session has open with this number, or KIND_UNKNOWN.
+// An internal session may use each kind that is the newest of its name without
+// opening it, so it keeps no old kind alive.
 absl::StatusOr<Kind*> OpenKindOf(const CacheParts& parts,
                                  const Session& session, KindNumber number);
 
-// A call that answers keys in steps, between which others run. Most such calls
-// fill a hold of their session with the answers. The hold is the session's from
-// the first step on, so that it ends with the session, and is found by its
-// name: a call that gives it back, or another one that takes it over, ends this
-// one, which then has locked and reserved nothing.
+// A call that answers keys in steps, between which other calls run. Acquire and
+// Reserve store the answers in a hold (BlockHold) of their session; Lookup has
+// no hold. The session has the hold from the first step on, so the hold ends
+// with the session, and others find it by its name. If another call releases it
+// or begins anew with its name, this call ends with nothing locked or reserved.
 //
-// Owned and used as SteppedWork is; what the request refers to outlives it.
+// Owned and used as SteppedWork is. The memory that the request refers to
+// outlives it.
 class BlockCall : public SteppedWork {
  public:
   bool Step(CacheParts& parts) final;
@@ -70,30 +75,32 @@ class BlockCall : public SteppedWork {
   absl::StatusOr<std::vector<BlockPlace>> Take();
 
  protected:
-  // Without a name nothing is held.
+  // Without a name, the call has no hold.
   BlockCall(SessionId session, std::optional<BlockHold::Name> name,
             std::span<const BlockKeys> keys, bool all);
 
-  // The things that a step works with.
+  // What a step works with.
   struct Context {
     CacheParts& parts;
     Session& session;
-    BlockHold* hold;  // null: nothing is held
-    uint32_t work;    // that is left of the step
+    BlockHold* hold;  // null: the call has no hold
+    uint32_t work;    // units left in this step
   };
 
-  // Answers keys from next_key() on, as far as there is work left; an error
+  // Answers keys from next_key() on until context.work is used up. An error
   // ends the call.
   virtual absl::Status Answer(Context& context, const OpenKeys& keys) = 0;
-  // Whether these answers to keys suffice for a call with `all`.
+  // Whether a call with `all` is satisfied by these answers to the keys of one
+  // kind.
   virtual bool Suffices(BlockShape shape,
                         std::span<const BlockPlace> answers) const = 0;
-  // The answer in place of a place, when nothing is held in the end.
+  // The answer that replaces a place if the call ends with nothing held.
   virtual BlockPlace Undone() const = 0;
 
   size_t next_key() const { return next_key_; }
   bool is_all() const { return all_; }
-  // The answer to the next key; what a place names is locked, or reserved.
+  // Appends the answer to the next key. If it is a place and the call has a
+  // hold, the block is locked or reserved already.
   void Append(Context& context, BlockPlace place);
   static void TakeWork(Context& context, uint32_t work) {
     context.work -= std::min(context.work, work);
@@ -103,12 +110,14 @@ class BlockCall : public SteppedWork {
   enum class Stage { kBegin, kAnswer, kUndo };
 
   absl::StatusOr<bool> TryStep(CacheParts& parts);
-  // Returns whether the call has begun; else there is more to do first, or
-  // the answer is there already, and is_answered_ says so.
+  // Returns whether the call has begun. If not, either an older hold must be
+  // released first, in more steps, or an earlier call's answer is taken over
+  // and is_answered_ is set.
   absl::StatusOr<bool> Begin(Context& context);
   absl::StatusOr<bool> AnswerSome(Context& context);
-  // Gives up what is held. Returns whether that is done.
+  // Gives up all that the call holds. Returns whether that is done.
   bool Undo(Context& context);
+  // The hold that this call fills; null if there is none (any more).
   BlockHold* OwnHold(const CacheParts& parts, const Session& session) const;
 
   const SessionId session_id_;
@@ -117,7 +126,7 @@ class BlockCall : public SteppedWork {
   const bool all_;
   const uint64_t request_hash_;
   Stage stage_ = Stage::kBegin;
-  bool is_answered_ = false;  // by an earlier call
+  bool is_answered_ = false;  // the answers are those of an earlier call
   uint64_t call_ = 0;         // BlockHold::filled_by
   std::vector<OpenKeys> open_;
   size_t next_ = 0;      // of open_

@@ -16,9 +16,9 @@
 
 namespace pando {
 
-// BlockCache::Publish, and BlockCache::Discard of some blocks. Others find all
-// published blocks or none: these are published in one step, after the steps
-// that note their keys. Blocks are discarded in steps.
+// Implements BlockCache::Publish, and BlockCache::Discard of some blocks.
+// Publishing is one step, so that others find all published blocks or none;
+// steps before it note the keys. Discarding takes several steps.
 class BlockCompletion : public SteppedWork {
  public:
   enum class Outcome { kPublished, kDiscarded };
@@ -33,26 +33,28 @@ class BlockCompletion : public SteppedWork {
         notes_keys_(notes_keys) {}
 
   bool Step(CacheParts& parts) override;
-  // How many blocks were not to be written. REQUIRES: Step returned true.
+  // How many of the named blocks were not (or no longer) to be written.
+  // REQUIRES: Step returned true.
   const absl::StatusOr<uint32_t>& result() const { return result_; }
-  // The keys of the blocks, if they were to be noted; in their order for each
-  // kind.
+  // The keys of the blocks by kind, in the order of the call, if `notes_keys`
+  // was set.
   std::vector<KeysOfKind> TakeKeys() { return std::move(keys_); }
 
  private:
   // Returns whether that was the last step.
   absl::StatusOr<bool> TryStep(CacheParts& parts);
   absl::Status Check(const BlockHold& hold) const;
-  // The reservation has ended, before the call or between two of its steps.
+  // Ends the call because the reservation has ended, before the call or between
+  // two steps.
   void EndWithoutHold();
   // How many blocks are to be completed, and the n-th one's place in the
   // reservation.
   size_t CountOf(const BlockHold& hold) const;
   size_t IndexOf(const BlockHold& hold, size_t n) const;
-  // Notes the keys of so many more blocks.
+  // Notes the keys of the next kStepKeys blocks.
   void NoteKeys(const BlockMemory& memory, const BlockHold& hold);
   void NoteKey(const BlockMemory& memory, BlockPlace place);
-  // Completes so many more blocks.
+  // Publishes or discards at most `most` more blocks.
   void Complete(CacheParts& parts, BlockHold& hold, size_t most);
 
   const SessionId session_id_;
@@ -69,8 +71,9 @@ class BlockCompletion : public SteppedWork {
   absl::StatusOr<uint32_t> result_ = 0;
 };
 
-// Gives back whole locks or reservations: BlockCache::Release, and
-// BlockCache::Discard. In steps; no call finds what it has begun to give back.
+// Implements BlockCache::Release, and BlockCache::Discard of whole
+// reservations, in steps. Once it has begun to give a hold back, no call can
+// use that hold any more.
 class BlockRelease : public SteppedWork {
  public:
   BlockRelease(SessionId session, std::span<const BlockLockId> locks)
@@ -79,7 +82,8 @@ class BlockRelease : public SteppedWork {
       : session_id_(session), reservations_(reservations) {}
 
   bool Step(CacheParts& parts) override;
-  // How many of them the session did not have. REQUIRES: Step returned true.
+  // How many of the locks or reservations the session did not have. REQUIRES:
+  // Step returned true.
   const absl::StatusOr<uint32_t>& result() const { return unknown_; }
 
  private:
@@ -87,7 +91,7 @@ class BlockRelease : public SteppedWork {
   BlockHold::Name name(size_t i) const;
 
   const SessionId session_id_;
-  // One of them is empty.
+  // One of the two is empty.
   const std::span<const BlockLockId> locks_;
   const std::span<const ReservationId> reservations_;
   size_t next_ = 0;

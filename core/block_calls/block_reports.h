@@ -12,8 +12,8 @@
 
 namespace pando {
 
-// BlockCache::Stats, in steps: its totals are those of the first one, and kinds
-// that are made or deleted meanwhile may be there or not.
+// Implements BlockCache::Stats, in steps. The totals are those of the first
+// step. Kinds that are made or deleted meanwhile may be in the list or not.
 class BlockCensus : public SteppedWork {
  public:
   bool Step(CacheParts& parts) override;
@@ -27,7 +27,8 @@ class BlockCensus : public SteppedWork {
   BlockStats stats_;
 };
 
-// BlockCache::Explain. Who writes a block is looked for in steps.
+// Implements BlockCache::Explain. The search for the session that writes a
+// block takes steps.
 class BlockInquiry : public SteppedWork {
  public:
   // The memory that `key` refers to outlives this.
@@ -40,7 +41,8 @@ class BlockInquiry : public SteppedWork {
 
  private:
   absl::StatusOr<BlockExplanation> Look(const CacheParts& parts) const;
-  // Returns whether the writer was found, or is nowhere.
+  // Searches some more holds for the writer. Returns whether the search is
+  // over.
   bool FindWriter(const CacheParts& parts);
 
   const KindNumber kind_;

@@ -8,7 +8,7 @@
 
 namespace pando {
 
-// BlockCache::Reserve.
+// Implements BlockCache::Reserve.
 class BlockReserve : public BlockCall {
  public:
   explicit BlockReserve(const ReserveBlocksRequest& request)
@@ -24,14 +24,16 @@ class BlockReserve : public BlockCall {
   BlockPlace Undone() const override { return kMissingBlock; }
 
  private:
-  // Answers the next key, whose block comes after `previous`. Returns its
-  // block.
+  // Answers the next key, whose block comes after `previous`. Returns the block
+  // of the key, or kNoBlock.
   absl::StatusOr<BlockNumber> AnswerNext(Context& context, const OpenKeys& keys,
                                          BlockNumber previous);
-  // Makes room for a block that comes after `previous`.
+  // Makes room for a block that comes after `previous`, which is not evicted
+  // for that.
   bool MakeRoom(Context& context, Kind& kind, BlockNumber previous);
 
-  // A kind that there was no room for; so there is none for more of it.
+  // The last kind for which no room could be made. The call does not try again
+  // for it.
   const Kind* full_ = nullptr;
 };
 

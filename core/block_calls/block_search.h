@@ -10,7 +10,7 @@
 
 namespace pando {
 
-// BlockCache::Lookup and BlockCache::Acquire.
+// Implements BlockCache::Lookup and BlockCache::Acquire.
 class BlockSearch : public BlockCall {
  public:
   BlockSearch(SessionId session, std::span<const BlockKeys> keys)
@@ -28,14 +28,18 @@ class BlockSearch : public BlockCall {
   BlockPlace Undone() const override { return kReadyBlock; }
 
  private:
+  // Answers the shapes kEach and kPrefix from the front, and the shapes kWindow
+  // and kCheckpoint from the end.
   absl::Status AnswerForwards(Context& context, const OpenKeys& keys);
   absl::Status AnswerRow(Context& context, const OpenKeys& keys,
                          uint32_t window);
-  // The answer for a key without a use of its block: the place if it is ready.
+  // The answer to a key, without using its block: the place if the block is
+  // ready, else kPendingBlock or kMissingBlock.
   static BlockPlace Look(const CacheParts& parts, BlockNumber block);
-  // A look-up by a part of pandod is no demand of an engine, and not counted.
+  // Counts an answer in the kind's counters, unless the session is internal.
   static void Count(const Context& context, Kind& kind, BlockPlace answer);
-  // Answers the next key, and uses its block if that is ready.
+  // Answers the next key. If its block is ready, locks it (Acquire) or touches
+  // it (Lookup).
   absl::Status Use(Context& context, Kind& kind, BlockNumber block);
 };
 

@@ -13,7 +13,8 @@
 
 namespace pando {
 
-// BlockCache::OpenKinds, FindKinds and ResetKinds: each is done in one step.
+// The base of BlockCache::OpenKinds, FindKinds and ResetKinds. Each takes one
+// step.
 class KindCall : public SteppedWork {
  public:
   bool Step(CacheParts& parts) final;
@@ -24,18 +25,19 @@ class KindCall : public SteppedWork {
   // `count` is how many kinds the call names.
   KindCall(SessionId session, size_t count);
 
-  // Changes nothing.
+  // Returns whether the call may be carried out. Changes nothing.
   virtual absl::Status Check(const CacheParts& parts,
                              const Session& session) const = 0;
-  // REQUIRES: Check said OK.
+  // Carries the call out. REQUIRES: Check returned OK.
   virtual void Do(CacheParts& parts, Session& session) = 0;
 
-  // SESSION_LIMIT when so many more kinds would be too many for the session.
+  // SESSION_LIMIT if the session would have too many kinds open with `more` new
+  // ones.
   static absl::Status CheckMayOpen(const Session& session, size_t more);
   static bool IsOpen(const Session& session, const Kind* kind) {
     return kind != nullptr && session.blocks->kinds.contains(kind->info.number);
   }
-  // Opens the kind for the session, and answers it.
+  // Opens the kind for the session, and appends it to the answer.
   void Open(Session& session, Kind& kind);
 
   std::vector<BlockKind> kinds_;
@@ -62,7 +64,8 @@ class KindOpening : public KindCall {
 
  private:
   const std::span<const KindSpec> specs_;
-  absl::Status agreement_;  // whether kinds that are named twice are the same
+  // An error if a kind is named twice with different sizes.
+  absl::Status agreement_;
 };
 
 class KindSearch : public KindCall {

@@ -9,25 +9,25 @@
 
 namespace pando {
 
-// The order of a quota class, and while the policy is changed the one that is
-// to take its place, which is told of all changes, too. Owned by RadixTree; not
-// thread-safe.
+// The order of eviction of a quota class. While the policy is being changed,
+// also the order that will take its place; every change goes to both. Owned by
+// RadixTree; not thread-safe.
 class ChangingOrder {
  public:
   // The order in use, from which victims come.
   EvictionPolicy& now() const { return *now_; }
-  // The one that is filled; null when none is.
+  // The order that is being filled; null if there is none.
   EvictionPolicy* next() const { return next_.get(); }
 
   void Begin(std::unique_ptr<EvictionPolicy> next) { next_ = std::move(next); }
-  // next() is in use from now on. Returns the order before, null at first.
+  // Puts next() into use. Returns the order used before; null the first time.
   std::unique_ptr<EvictionPolicy> Use() {
     return std::exchange(now_, std::move(next_));
   }
-  // Returns next(), which is not to be used.
+  // Drops next() and returns it, without putting it into use.
   std::unique_ptr<EvictionPolicy> Stop() { return std::move(next_); }
 
-  // The changes of EvictionPolicy.
+  // Pass changes on to both orders; see EvictionPolicy.
   void Add(Node& node) {
     now_->Add(node);
     if (next_ != nullptr) next_->Add(node);

@@ -10,16 +10,17 @@
 namespace pando {
 
 // The ended leaves of one quota class (Node::is_ended_leaf), from the least to
-// the most recently used. They are in the order of the policy, too, but go
-// before all others. Owned by RadixTree; not thread-safe.
+// the most recently used. They are evicted before all other leaves, although
+// they are in the order of the policy, too. Owned by RadixTree; not
+// thread-safe.
 class EndedLeaves {
  public:
-  // `leaf` became one, and is about to be one no longer. Its last_access does
-  // not change in between.
+  // Add a leaf that has become an ended one, and remove it before it stops
+  // being one. In between, its last_access must not change.
   void Add(Node& leaf) { leaves_.emplace(KeyOf(leaf), &leaf); }
   void Remove(const Node& leaf) { leaves_.erase(KeyOf(leaf)); }
 
-  // The one that goes first; null when there is none.
+  // The leaf that is evicted first; null if there is none.
   Node* First() const {
     return leaves_.empty() ? nullptr : leaves_.begin()->second;
   }

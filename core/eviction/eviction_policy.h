@@ -13,8 +13,8 @@
 
 namespace pando {
 
-// Tells which leaf is evicted first. If two are equal, it is the older node:
-// the one with the smaller id.
+// Which leaf is evicted first. If two are equal, the older node goes first: the
+// one with the smaller id.
 enum class EvictionPolicyKind {
   kLru,       // the least recently used
   kLfu,       // the least often inserted, then the least recently used
@@ -22,62 +22,65 @@ enum class EvictionPolicyKind {
   kMru,       // the most recently used
   kFilo,      // the youngest
   kPriority,  // the lowest priority, then the least recently used
-  kSlru,      // what was inserted once, then the least recently used
-  kReuse,     // what is least likely to be used again soon, see ReuseLearner
+  kSlru,   // leaves that were inserted only once, then the least recently used
+  kReuse,  // the least likely to be used again soon, see ReuseLearner
 };
 inline constexpr size_t kEvictionPolicies = 8;
 
-// "lru" and so on.
+// The name as users write it, such as "lru".
 std::string_view EvictionPolicyName(EvictionPolicyKind kind);
-// Takes upper case, too; an error lists the names.
+// Accepts upper case, too. INVALID_ARGUMENT, with a list of the names, for any
+// other text.
 absl::StatusOr<EvictionPolicyKind> ParseEvictionPolicy(std::string_view name);
 
 struct EvictionRank;
 
 // The order in which unlocked leaves are evicted. RadixTree owns one for each
-// quota class and tells it of every change of a node, so that it is up to date
-// at all times. Not thread-safe.
+// quota class and tells it of every change of a node, so it is always up to
+// date. Not thread-safe.
 //
-// One that is to take the place of another is filled in steps while the tree is
-// in use. Until then it is told of all changes, also of nodes that it does not
-// have yet.
+// An order that will take the place of another one is filled in steps while the
+// tree is in use: by AddEarlier for each node that was there before, then by
+// Fill. Meanwhile it is also told of changes of nodes that it does not have
+// yet.
 class EvictionPolicy {
  public:
   virtual ~EvictionPolicy() = default;
 
-  // `node` is unlocked from now on, and was just used.
+  // `node` has become unlocked, and was just used.
   virtual void Add(Node& node) = 0;
   // `node` is about to be locked or deleted.
   virtual void Remove(Node& node) = 0;
   // `front`, whose only child is `back`, was split off it. Both are unlocked.
   virtual void AddFront(Node& front, Node& back) = 0;
-  // `node`, which is unlocked, got its first child or lost its last.
+  // `node`, which is unlocked, got its first child or lost its last one.
   virtual void LeafChanged(Node& node) = 0;
-  // An access changes what the order compares in `node` and its ancestors.
+  // An access changes, in `node` and its ancestors, what the order compares.
   // BeforeUse is called before that change, AfterUse after it.
   virtual void BeforeUse(Node& node) = 0;
   virtual void AfterUse(Node& node) = 0;
 
-  // While it is filled: `node`, which is unlocked, was there before. Is called
-  // once for each such node; Fill comes after all of them.
+  // While the order is filled: takes note of an unlocked node that was there
+  // before. The tree calls this once for each such node, and then Fill.
   virtual void AddEarlier(Node& node) { Add(node); }
-  // Puts up to `nodes` of these where they belong. Returns whether all are
-  // there.
+  // Puts up to `nodes` of the nodes from AddEarlier into their places. Returns
+  // whether all are in place.
   virtual bool Fill(uint32_t /*nodes*/) { return true; }
-  // It is not in use any more: forgets up to `nodes` nodes. Returns whether the
-  // rest is gone at once when the order is deleted.
+  // Takes down an order that is not used any more: forgets up to `nodes` nodes.
+  // Returns whether so few are left that the order may be deleted at once.
   virtual bool Shrink(uint32_t /*nodes*/) { return true; }
 
-  // The unlocked leaf that goes first; null when everything is locked.
+  // The unlocked leaf that is evicted first; null if everything is locked.
   virtual Node* Victim() = 0;
-  // How Victim() compares with those of other orders of the kind.
+  // The rank of a victim, to compare it with the victims of other orders of the
+  // same policy.
   virtual EvictionRank RankOf(const Node& victim) const = 0;
 
-  // Adds a sentence when `node`, which is unlocked, is not where it belongs in
-  // the order.
+  // Adds a sentence if `node`, which is unlocked, is in a wrong place of the
+  // order.
   virtual void AppendViolations(const Node& node,
                                 std::vector<std::string>& violations) const = 0;
-  // The leaves in the order; none when it does not count them.
+  // The number of leaves in the order; none if it does not count them.
   virtual std::optional<size_t> leaf_count() const = 0;
 };
 

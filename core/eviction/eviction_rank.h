@@ -9,10 +9,11 @@
 
 namespace pando {
 
-// What a policy compares two leaves by; the smallest is evicted first.
+// What a policy compares leaves by. The leaf with the smallest rank is evicted
+// first.
 struct EvictionRank {
   int64_t key;
-  uint64_t last_access;  // 0 where the policy does not look at it
+  uint64_t last_access;  // 0 if the policy does not compare it
   uint64_t id;
 
   friend auto operator<=>(const EvictionRank&, const EvictionRank&) = default;

@@ -9,25 +9,26 @@
 
 namespace pando {
 
-// An LruPolicy that is filled in steps. What is used or unlocked meanwhile is
-// the newest, and is listed at once. What was there before is sorted first, and
-// then listed from the newest to the oldest: each goes to the end of the ring,
-// unless it has changed its place since. Once Fill has returned true it is an
-// LruPolicy like any other.
+// An LruPolicy that is filled in steps. A node that is used or unlocked
+// meanwhile is the newest, and is listed at once. Nodes that were there before
+// are first sorted by their last use, and then appended from the newest to the
+// oldest at the old end of the ring, unless they were listed or removed since.
+// Once Fill has returned true, this is an LruPolicy like any other.
 class FillingLru : public LruPolicy {
  public:
-  // REQUIRES: no node of `nodes`, which outlive this, is linked.
+  // `nodes` outlives this. REQUIRES: Node::older and newer of all nodes are
+  // null.
   explicit FillingLru(const Slab<Node>* nodes) : nodes_(nodes) {}
 
   void AddFront(Node& front, Node& back) override;
   void AddEarlier(Node& node) override;
   bool Fill(uint32_t nodes) override;
-  // Forgets what waits.
+  // Forgets the nodes that wait for Fill.
   bool Shrink(uint32_t nodes) override;
 
  private:
-  // By the last use; of one path, which was used at once, the deepest node is
-  // the oldest. No split moves the end of a node.
+  // Sorts nodes by their last use. Of the nodes of one path, which were used
+  // together, the deepest is the oldest. Splits do not change end_pages.
   struct Place {
     uint64_t last_access;
     uint32_t end_pages;

@@ -19,8 +19,8 @@ namespace pando {
 // Remembers the last 65,536 evicted runs of pages, so that an explanation can
 // tell "evicted" from "never cached". A run is found by the place where its
 // first page was and by a fingerprint of that page's tokens; the tokens
-// themselves are not kept. Two runs whose fingerprints are equal by chance are
-// taken for one.
+// themselves are not kept. Two runs at one place whose fingerprints are equal
+// by chance are mistaken for one.
 //
 // Owned by CacheJournal; not thread-safe. Each call is O(1).
 class GhostList {

@@ -12,11 +12,12 @@
 
 namespace pando {
 
-// Remembers the last 65,536 things that were evicted, each by two numbers: when
-// that was, and why. What has the same two numbers by chance is taken for one.
+// Remembers when and why each of the last 65,536 things was evicted. A thing is
+// named by a key of two numbers. Things whose keys are equal by chance are
+// mistaken for one.
 //
-// Not thread-safe. Each call is O(1), and nothing grows by copying all that
-// there is; the memory is bounded.
+// Not thread-safe. Each call is O(1), without an occasional long one in which a
+// table grows. The memory is bounded.
 template <typename Reason>
 class GhostRing {
  public:
@@ -74,7 +75,7 @@ class GhostRing {
   }
 
   std::vector<Record> records_;  // a ring
-  uint32_t next_ = 0;            // its oldest, once it is full
+  uint32_t next_ = 0;            // the oldest record, once the ring is full
   SteadyIndex newest_;           // indexes of records: the newest of each key
 };
 

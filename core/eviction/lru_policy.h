@@ -11,11 +11,11 @@ namespace pando {
 // Keeps all unlocked nodes in a ring from the least to the most recently used.
 // The links are in the nodes; every change is O(1) for each node.
 //
-// Invariant: a node is newer than its descendants, since an access to a node is
-// an access to all its ancestors and these are added after it. Unlocked nodes
-// have no locked descendants, so the oldest node is always an unlocked leaf:
-// the next victim, with no search. Of nodes that were used by the same access,
-// which are on one path, the deeper one is older.
+// Invariant: a node is newer than its descendants, because an access to a node
+// is also an access to all its ancestors, which are added after it. Unlocked
+// nodes have no locked descendants, so the oldest node is always an unlocked
+// leaf: the next victim, with no search. Of nodes that were used by the same
+// access, which are on one path, the deeper one is older.
 class LruPolicy : public EvictionPolicy {
  public:
   LruPolicy() { end_.older = end_.newer = &end_; }
@@ -40,7 +40,7 @@ class LruPolicy : public EvictionPolicy {
 
  private:
   static void LinkAfter(Node& node, Node& other);
-  // Does nothing when the node is not listed yet, see FillingLru.
+  // Does nothing if the node is not listed yet; see FillingLru.
   static void Unlink(Node& node);
 
   Node end_;  // closes the ring: its newer is the oldest, its older the newest

@@ -10,13 +10,16 @@
 
 namespace pando {
 
-// How many pages the namespaces of one class may have together.
+// A quota class as configured: which namespaces it contains, and how many pages
+// these may have together.
 struct QuotaClass {
   std::string name;
-  std::string pattern;       // of extra_key, as for file names: "tenant-a/*"
-  uint32_t floor_pages = 0;  // cached pages that others leave it
-  std::optional<uint32_t> cap_pages = {};  // of cached and reserved pages
-  // The longest that its inserts may ask to be retained.
+  // Matches extra_key, as a shell matches file names: "tenant-a/*".
+  std::string pattern;
+  // Evictions for other classes leave it so many cached pages.
+  uint32_t floor_pages = 0;
+  std::optional<uint32_t> cap_pages = {};  // most cached and reserved pages
+  // The longest retention that its inserts may ask for.
   uint16_t max_retention_seconds = 0;
 
   friend bool operator==(const QuotaClass&, const QuotaClass&) = default;
@@ -29,9 +32,9 @@ struct PageLimits {
   uint16_t max_retention_seconds = 0;
 };
 
-// The quota classes that are configured, then one for all other namespaces:
-// which class a namespace is in. Immutable; PageBudget knows the limits as they
-// are now.
+// The quota classes: the configured ones, and behind them one for all other
+// namespaces. It tells which class a namespace is in. Immutable; PageBudget has
+// the limits that are valid now.
 class QuotaClasses {
  public:
   explicit QuotaClasses(std::vector<QuotaClass> configured);
@@ -39,8 +42,8 @@ class QuotaClasses {
   uint32_t count() const { return static_cast<uint32_t>(classes_.size()); }
   bool are_configured() const { return count() > 1; }
   const std::string& name(uint32_t index) const { return classes_[index].name; }
-  // The first class whose pattern matches; an unset extra_key is like an empty
-  // one here.
+  // The index of the first class whose pattern matches, or of the last class.
+  // An unset extra_key matches like an empty one.
   uint32_t ClassOf(const NamespaceKey& key) const;
 
  private:

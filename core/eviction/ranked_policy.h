@@ -10,10 +10,10 @@
 
 namespace pando {
 
-// The unlocked leaves, sorted by rank: every step is O(log leaves). For all
-// policies but lru and reuse; for lru on the way from one of these to the
-// other, and within reuse. Nodes that it does not have may be removed, and
-// those that it has be added again.
+// The unlocked leaves, sorted by rank: every change is O(log leaves). It
+// implements all policies except lru and reuse. With lru's ranks it also serves
+// during a change between lru and reuse, and inside ReusePolicy. Removing a
+// node that it does not have, and adding one again, do nothing.
 class RankedPolicy : public EvictionPolicy {
  public:
   explicit RankedPolicy(EvictionPolicyKind kind) : kind_(kind) {}
@@ -24,7 +24,7 @@ class RankedPolicy : public EvictionPolicy {
   void Remove(Node& node) override {
     if (node.is_leaf()) Forget(node);
   }
-  // It may have ceased to be a leaf.
+  // The same for a node that may not be a leaf any more.
   void Forget(const Node& node) { leaves_.erase(EvictionRankOf(kind_, node)); }
   void AddFront(Node&, Node&) override {}  // the front is no leaf
   void LeafChanged(Node& node) override;
@@ -39,7 +39,7 @@ class RankedPolicy : public EvictionPolicy {
   Node* Victim() override {
     return leaves_.empty() ? nullptr : leaves_.begin()->second;
   }
-  // The leaf that goes last; null when there is none.
+  // The leaf that is evicted last; null if there is none.
   Node* Last() { return leaves_.empty() ? nullptr : leaves_.rbegin()->second; }
   EvictionRank RankOf(const Node& victim) const override {
     return EvictionRankOf(kind_, victim);

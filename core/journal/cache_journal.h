@@ -20,16 +20,17 @@
 
 namespace pando {
 
-// Writes down what happens in the cache for those who ask later: counts and
-// measurements for metrics, events for watchers, and what was evicted lately
-// for explanations. It decides nothing.
+// Records what happens in the cache: counts and measurements for metrics,
+// events for watchers, and recent evictions for explanations. It decides
+// nothing.
 //
 // Owned by CacheParts; not thread-safe. A note costs some nanoseconds and
 // copies no tokens.
 class CacheJournal {
  public:
-  // For a cache of `capacity_pages` pages, page 0 included.
-  // Events tell of hits from the `first_told_hit` of a page on; 0: of none.
+  // For a cache of `capacity_pages` pages, page 0 included. Events report the
+  // hits of a page from its hit number `first_told_hit` on; 0: events report no
+  // hits.
   CacheJournal(uint32_t capacity_pages, uint32_t quota_classes,
                uint32_t first_told_hit);
 
@@ -43,9 +44,9 @@ class CacheJournal {
   Measurements& measured() { return measured_; }
   const Measurements& measured() const { return measured_; }
 
-  // A match found this. When `is_counted`, its tokens are added to the
-  // counters, too; a query that only scores is not counted. `loaded_pages` of
-  // it are used for the first time since they came from a tier.
+  // Notes what a match found. If `is_counted`, its tokens are added to the
+  // counters, too. `loaded_pages` of its pages are used for the first time
+  // since they came from a tier.
   void NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
                  uint32_t quota_class, uint32_t page_tokens, bool is_counted,
                  uint32_t loaded_pages);
@@ -64,23 +65,22 @@ class CacheJournal {
   void NoteTrimmed(const Node& leaf, uint32_t kept_pages, EvictionReason reason,
                    EvictionPolicyKind policy, uint32_t page_tokens,
                    uint32_t now);
-  // These pages, of which NoteTrimmed told, are free.
+  // Notes that the pages that NoteTrimmed announced are free now.
   void NoteEvicted(std::span<const PageId> pages, EvictionReason reason);
   // Nothing is cached any more.
   void NoteEmptied() { events_.Cleared(); }
 
-  // The eviction of the page that began with the tokens `page` and came after
-  // `node`, or, where `node` is null, at the beginning of a prompt of `ns`.
-  // None when it is not remembered.
+  // Finds the last eviction of a run whose first page had the tokens `page` and
+  // came after `node`, or, if `node` is null, at the start of a prompt in `ns`.
+  // None if it is not remembered.
   std::optional<GhostList::Ghost> FindEvicted(
       const NamespaceKey& ns, const Node* node,
       std::span<const Token> page) const;
 
-  // From now on what enters and leaves the tree is logged for TakeEvents, or is
-  // not any more.
+  // Start and stop the log of what enters and leaves the tree, for TakeEvents.
   void StartEvents() { events_.Start(); }
   void StopEvents();
-  // As the functions of the same name in PrefixCache.
+  // See the functions of the same names in PrefixCache.
   bool TakeEvents(const RadixTree& tree, uint32_t nodes,
                   std::vector<RawEvent>& events);
   void TakeChurn(std::vector<RawEvent>& events);
@@ -94,7 +94,8 @@ class CacheJournal {
   CacheCounters counters_;
   Measurements measured_;
   EventLog events_;  // for watchers: what is cached, then what changes
-  std::optional<TreeDescription> description_;  // of what is cached, under way
+  // Set while it is told what is cached.
+  std::optional<TreeDescription> description_;
   EventLog churn_;  // for the regret meter: only what changes
   GhostList ghosts_;
 };

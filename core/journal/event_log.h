@@ -15,14 +15,14 @@
 
 namespace pando {
 
-// Pages that entered the tree, one after the other in one prompt: a slice of a
-// segment, which never changes, so that it can be read after the fact and
-// without the cache's mutex.
+// Pages that entered the tree and follow each other in a prompt: a slice of a
+// segment. A segment never changes, so readers may read it later and without
+// the cache's mutex.
 struct PagesStored {
   SegmentRef segment;
   uint32_t first_page = 0;
   uint32_t page_count = 0;
-  // The page before the first; kPaddingPage: these begin a prompt.
+  // The page before the first one; kPaddingPage if the pages begin a prompt.
   PageId parent;
   std::shared_ptr<const NamespaceKey> ns;
 
@@ -34,15 +34,14 @@ struct PagesStored {
   }
 };
 
-// Pages that left the tree. Pages that came after them in a prompt left before
-// them or with them.
+// Pages that left the tree. Pages that follow them in a prompt left earlier or
+// are in the same event.
 struct PagesRemoved {
   std::vector<PageId> pages;
   EvictionReason reason;
 };
 
-// `last` and the pages before it in its prompt, which are in the tree, were
-// hit.
+// `last` and all pages before it in its prompt were hit. They are in the tree.
 struct PagesHit {
   PageId last;
 };
@@ -55,15 +54,15 @@ using RawEvent = std::variant<PagesStored, PagesRemoved, PagesHit, AllCleared>;
 // Keeps the events of the tree, in order, until a reader takes them. Logging an
 // event copies no tokens and hashes nothing.
 //
-// It keeps nothing before Start or after Stop. It is bounded: when the events
-// are not taken for too long it drops them all, and keeps nothing until the
-// caller ends that gap. Owned by CacheJournal; not thread-safe.
+// It logs nothing before Start and after Stop. It is bounded: if the events are
+// not taken for too long, it drops them all and logs nothing until the caller
+// ends this gap (EndGap). Owned by CacheJournal; not thread-safe.
 class EventLog {
  public:
   // For a tree of at most `capacity_pages` pages.
   explicit EventLog(uint32_t capacity_pages);
 
-  // Idempotent, both. A log that is started begins with a gap.
+  // Both are idempotent. A started log begins with a gap.
   void Start() { is_on_ = true; }
   void Stop();
 
@@ -77,12 +76,12 @@ class EventLog {
   // REQUIRES: nothing is cached.
   void Cleared();
 
-  // Whether it is on and keeps nothing, as events are missing.
+  // Whether the log is started but logs nothing, because events are missing.
   bool has_gap() const { return is_on_ && has_gap_; }
-  // Begins anew, with AllCleared: the caller tells of the tree as it is.
-  // REQUIRES: has_gap().
+  // Ends the gap: logs AllCleared, after which the caller logs the tree as it
+  // is. REQUIRES: has_gap().
   void EndGap();
-  // Swaps what happened since the last Take into `events`.
+  // Swaps the events since the last Take into `events`.
   void Take(std::vector<RawEvent>& events);
 
  private:

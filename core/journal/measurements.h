@@ -46,7 +46,8 @@ inline constexpr size_t kAllocationFailures = 3;
 inline constexpr auto kOperationSeconds =
     std::to_array({1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3,
                    2e-3, 5e-3, 1e-2, 5e-2, 1e-1, 1.0});
-// Ages are counted in tenths of a second.
+// Upper bounds of buckets for ages, in seconds. Ages are measured in tenths of
+// a second.
 inline constexpr auto kAgeSeconds =
     std::to_array<double>({.1, .5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600,
                            7200, 14400, 43200, 86400});
@@ -67,18 +68,19 @@ struct EnumArray : std::array<T, kCount> {
 struct ClassTraffic {
   uint64_t query_tokens = 0;
   uint64_t hit_tokens = 0;
-  // The part of these that a tier brought back, when they were hit first.
+  // The part of hit_tokens that came from a tier and was hit for the first
+  // time.
   uint64_t loaded_hit_tokens = 0;
-  // Matches that found all pages of their prompt, some of them, and none.
+  // Matches that found all pages of their prompt, some of them, or none.
   uint64_t full_matches = 0;
   uint64_t partial_matches = 0;
   uint64_t missed_matches = 0;
   uint64_t quota_rejections = 0;
 };
 
-// Figures for operators in more detail than CacheCounters. Plain data, owned by
-// CacheJournal. Counting takes some nanoseconds; copying all of it for a scrape
-// takes less than a microsecond.
+// Figures for operators, in more detail than CacheCounters. Plain data, owned
+// by CacheJournal. Counting takes some nanoseconds; copying all of it for a
+// scrape takes less than a microsecond.
 struct Measurements {
   // These stay empty when the cache was given no clock.
   EnumArray<Operation, Histogram<kOperationSeconds>, kOperations>
@@ -96,10 +98,11 @@ struct Measurements {
             EnumArray<EvictionPolicyKind, uint64_t, kEvictionPolicies>,
             kEvictionReasons>
       evicted_pages{};
-  // The part of them, without flushed ones, of which the last insert said that
-  // they would not be used again.
+  // The part of evicted_pages whose last insert said that they would not be
+  // used again; flushed pages do not count here.
   uint64_t evicted_ended_pages = 0;
-  // How long each evicted page had been cached, and how long it was not used.
+  // For each evicted page, how long it was cached, and how long ago it was last
+  // used.
   EnumArray<EvictionReason, Histogram<kAgeSeconds>, kEvictionReasons>
       evicted_page_age_seconds;
   EnumArray<EvictionReason, Histogram<kAgeSeconds>, kEvictionReasons>

@@ -26,7 +26,7 @@ struct PageCounts {
   uint32_t capacity = 0;
 };
 
-// Counts since the start: base/cache_counters.h names each.
+// Counts since the start. base/cache_counters.h lists them.
 struct CacheCounters {
 #define PANDO_COUNTER(name) uint64_t name = 0;
   PANDO_FOR_EACH_CACHE_COUNTER(PANDO_COUNTER)
@@ -41,23 +41,23 @@ struct QuotaClassStats {
   uint32_t reserved_pages = 0;
   uint32_t cached_pages = 0;
   uint16_t max_retention_seconds = 0;
-  // How often a retained leaf was spared when its turn came.
+  // How often eviction spared a retained leaf.
   uint64_t spared_leaves = 0;
 };
 
-// Figures of the learner of reuse, in pages: see ReuseLearner.
+// Figures of ReuseLearner, in pages.
 struct ReuseStats {
   uint64_t requested_pages = 0;
-  // Pages that were cached.
+  // Requested pages that were cached.
   uint64_t hit_pages = 0;
-  // Pages that an LRU cache of the same size would have found.
+  // Requested pages that an LRU cache of the same size would have had.
   uint64_t lru_hit_pages = 0;
-  // Hits above those, counted up to the capacity.
+  // Hits of the cache above those of LRU; capped at the capacity.
   int64_t gained_pages = 0;
-  // Pages that LRU would hold and the cache does not; and how many may be so.
+  // Pages that LRU would hold and the cache does not, and the limit for them.
   uint64_t debt_pages = 0;
   uint64_t debt_limit_pages = 0;
-  // Inserted again after they were evicted.
+  // Pages that were inserted again after their eviction.
   uint64_t ghost_hit_pages = 0;
   uint32_t ghosts = 0;
   // ReuseTables::ChanceByUses of each level of uses.
@@ -79,8 +79,8 @@ struct CacheStats {
   uint32_t held_pages = 0;         // quarantined, with a writer known to live
   absl::Duration oldest_lock_age;  // zero: no lock is held
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
-  std::optional<ReuseStats> reuse;  // while it is learnt
-  // Empty when no class is configured.
+  std::optional<ReuseStats> reuse;  // set while there is a learner
+  // Empty if no class is configured.
   std::vector<QuotaClassStats> quota_classes;
   Measurements measured;
 };

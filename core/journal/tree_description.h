@@ -11,31 +11,31 @@
 
 namespace pando {
 
-// Tells an event log what the tree holds, in bounded parts between which the
-// tree may change. Whatever is told comes after its parent, and nothing that
-// the log has not been told of is removed there: who changes the tree calls
-// Tell first. Owned by CacheJournal while it is under way; not thread-safe.
+// Tells an event log what the tree contains, in bounded parts between which the
+// tree may change. A node is told after its parent. Before a node is removed or
+// trimmed, CacheJournal calls Tell for it, so the log never sees a removal of
+// pages that it was not told of. Owned by CacheJournal while it is under way;
+// not thread-safe.
 //
-// Invariant: each node that is still to be told is, or is above, a node that is
-// still to be told in a cell still to be visited. So the last cell ends it.
+// Invariant: each node that must still be told is in a cell that is still to be
+// visited, or has a descendant in such a cell. So after the last cell, all
+// nodes are told.
 class TreeDescription {
  public:
   explicit TreeDescription(uint32_t capacity_pages)
       : is_told_(capacity_pages) {}
 
-  // Tells of the next nodes, about `nodes` of them. Returns whether these were
-  // the last.
+  // Tells about `nodes` more nodes. Returns whether these were the last.
   bool TellNext(const RadixTree& tree, uint32_t nodes, EventLog& log);
-  // Tells of `node` and of those above it, as far as it has not been done.
-  // Returns of how many. Call it for a node that is new, or that is about to
-  // lose pages.
+  // Tells `node` and the nodes above it, unless they have been told. Returns
+  // how many it told. Call it for a node that is new or about to lose pages.
   uint32_t Tell(const Node& node, EventLog& log);
-  // The pages have left the tree.
+  // Notes that the pages have left the tree.
   void Forget(std::span<const PageId> pages);
 
  private:
-  uint32_t next_ = 0;          // the cell to visit next
-  std::vector<bool> is_told_;  // by page: it is cached, and the log knows it
+  uint32_t next_ = 0;              // the cell to visit next
+  std::vector<bool> is_told_;      // by page: whether it is cached and told
   std::vector<const Node*> path_;  // scratch
 };
 

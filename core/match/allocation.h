@@ -12,10 +12,11 @@
 
 namespace pando {
 
-// PrefixCache::Allocate. Reserves some pages in each step, evicting as needed,
-// so that no other call gets the room that it has made. Others may take the
-// rest of the room meanwhile; then it gives back what it has. A failed call has
-// evicted nothing, unless that happened.
+// Implements PrefixCache::Allocate. Each step reserves some pages and evicts as
+// needed for them, so no other call can take the room that it made. Between the
+// steps other calls may take the rest of the room; if then fewer pages than
+// min_pages can be had, it gives back all pages and fails. Only in this case
+// has a failed call evicted anything.
 class Allocation final : public SteppedWork {
  public:
   // `quota_class` is that of the request's namespace.
@@ -26,7 +27,7 @@ class Allocation final : public SteppedWork {
   std::optional<Operation> operation() const override {
     return Operation::kAllocate;
   }
-  // Gives back what was reserved.
+  // Gives back the reserved pages.
   bool Abandon() override;
   // REQUIRES: the last Step returned true.
   absl::StatusOr<AllocateResult> Take();

@@ -13,8 +13,8 @@
 
 namespace pando {
 
-// PrefixCache::Free: checks all pages, some in each step, then frees them in
-// the same way.
+// Implements PrefixCache::Free: first checks all pages, then frees them, some
+// in each step.
 class Freeing final : public SteppedWork {
  public:
   Freeing(SessionId session, std::vector<PageId> pages, RequestId request_id)
@@ -24,7 +24,7 @@ class Freeing final : public SteppedWork {
   std::optional<Operation> operation() const override {
     return Operation::kFree;
   }
-  // Frees all the same, if it has begun to.
+  // Goes on if it has begun to free pages; else frees nothing.
   bool Abandon() override;
   // REQUIRES: the last Step returned true.
   const absl::Status& status() const { return status_; }
@@ -37,7 +37,7 @@ class Freeing final : public SteppedWork {
   bool Free(CacheParts& parts, Session& session);
 
   const SessionId session_;
-  std::vector<PageId> pages_;  // that are left
+  std::vector<PageId> pages_;  // those that are not freed yet
   const RequestId request_id_;
   Stage stage_ = Stage::kBegin;
   size_t checked_ = 0;

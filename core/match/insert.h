@@ -25,52 +25,64 @@ namespace pando {
 //   MakeSegment(request, source, ...)        no mutex: the copy
 //   Publish(parts, request, ...)             mutex: all or nothing
 
-// INVALID_FIELD when the request contradicts itself on what comes next.
+// INVALID_FIELD if the request's hints contradict each other: it says that the
+// prefix has ended, but asks to retain it.
 absl::Status CheckHints(const InsertRequest& request);
 
-// INVALID_FIELD when the request contradicts itself on where it begins.
+// INVALID_FIELD if the request names both a lock and a handle as its beginning,
+// or names no lock but sets a field that needs one.
 absl::Status CheckAnchor(const InsertRequest& request);
 
-// The facts of the namespace and the anchor that MakeSegment needs.
+// What MakeSegment needs to know of the namespace and the anchor.
 struct InsertSource {
   uint32_t lookahead = 0;
   HeldPrompt prompt = {};  // the prompt that the anchor holds
 };
+// LOCK_UNKNOWN if the session has no such anchor; INVALID_FIELD if the anchor
+// holds fewer tokens than request.prompt_tokens.
 absl::StatusOr<InsertSource> FindInsertSource(const CacheParts& parts,
                                               const InsertRequest& request,
                                               const Session& session);
 
-// Where an insert begins. Null: no anchor; nothing is cached in the namespace.
+// Where an insert begins. `anchor` is null if the request names no lock. `ns`
+// is null if the namespace does not exist; `start` is then not set.
 struct InsertTarget {
   LockRecord* anchor;
   Namespace* ns;
   TreePosition start;
 };
+// LOCK_UNKNOWN, NAMESPACE_MISMATCH if the anchor is in another namespace than
+// the request, or HANDLE_GONE.
 absl::StatusOr<InsertTarget> FindTarget(const CacheParts& parts,
                                         const InsertRequest& request,
                                         const Session& session);
 
-// INVALID_ALIGNMENT unless the insert has one page id for each whole page.
+// INVALID_ALIGNMENT unless the request has exactly one page id for each whole
+// page of its tokens.
 absl::Status CheckAlignment(const InsertRequest& request, uint32_t lookahead,
                             uint32_t page_tokens);
 
-// The tokens of `pages` pages of an insert, after its first ones, and the ids.
+// Copies tokens and page ids of `pages` pages of an insert, from its page
+// number `first_page` on.
 SegmentRef MakeSegment(const InsertRequest& request, const InsertSource& source,
                        uint32_t page_tokens, size_t first_page, size_t pages);
 
-// The whole pages of an insert; none when it has no whole page. Fails as
-// CheckAlignment does.
+// Copies all whole pages of an insert; returns an empty reference if there is
+// none. Fails as CheckAlignment does.
 absl::StatusOr<SegmentRef> MakeSegment(const InsertRequest& request,
                                        const InsertSource& source,
                                        uint32_t page_tokens);
 
-// Whether the tokens that the insert sends continue those before it.
+// In a bigram namespace, INVALID_FIELD unless `first`, the first token of the
+// insert, is the last token of the prefix before it.
 absl::Status CheckContinuation(const InsertTarget& target, Token first,
                                uint32_t page_tokens);
 
-// Adds the part of `segment` that is not cached yet. An error changes nothing;
-// LOCK_MOVED when the anchor no longer holds the prompt of `source`. May swap
-// `segment` for memory that the caller then frees outside the mutex.
+// Carries out an insert: publishes the pages of `segment` that are not cached
+// yet, frees duplicates and request.free_pages, and moves or releases the
+// anchor. An error changes nothing; LOCK_MOVED if the anchor no longer holds
+// the prompt of `source`. `segment` may be replaced by memory that the caller
+// should free outside the mutex.
 absl::Status Publish(CacheParts& parts, const InsertRequest& request,
                      const InsertSource& source, Session& session,
                      SegmentRef& segment, InsertResult& result);

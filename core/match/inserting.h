@@ -17,23 +17,24 @@
 
 namespace pando {
 
-// PrefixCache::Insert. Tokens are copied without the mutex, before the step
-// that publishes them.
+// Implements PrefixCache::Insert. It copies tokens outside the mutex, before
+// the step that publishes them.
 //
-// One of many pages checks all of them, some in each step; then it publishes
-// part by part. If the insert moves or releases its anchor, that goes with the
-// parts and keeps them cached. Otherwise a part may be evicted before the next
-// one: what comes after it is freed then, as if it had been evicted, too.
+// An insert of many pages first checks all of them, some in each step, and then
+// publishes them part by part. If the insert moves or releases its anchor, the
+// anchor moves along with the parts and keeps them cached. Otherwise a part may
+// be evicted before the next one is published: the remaining pages are then
+// freed, as if they had been evicted, too.
 class Inserting final : public SteppedWork {
  public:
-  // The memory that the request refers to outlives this; its tokens are there
-  // until the last step, or until Abandon.
+  // The memory that the request refers to must outlive this; only its tokens
+  // may go once the last step is done or Abandon was called.
   Inserting(const InsertRequest& request, uint32_t page_tokens);
 
   void Prepare() override;
   bool Step(CacheParts& parts) override;
   std::optional<Operation> operation() const override;
-  // Publishes the rest all the same, if it has begun to.
+  // If it has begun to publish, it goes on and publishes the rest.
   bool Abandon() override;
   // REQUIRES: the last Step returned true.
   absl::StatusOr<InsertResult> Take();
@@ -43,7 +44,7 @@ class Inserting final : public SteppedWork {
  private:
   enum class Stage { kBegin, kPublish, kCheck, kParts, kFree, kStop };
 
-  // The pages from `next_` on that the next step is about.
+  // How many pages, from `next_` on, the next step handles.
   size_t PartPages() const;
   InsertRequest PartRequest() const;
 
@@ -51,11 +52,12 @@ class Inserting final : public SteppedWork {
   bool PublishAtOnce(CacheParts& parts, Session& session);
   bool CheckPart(CacheParts& parts, Session& session);
   absl::Status CheckPages(CacheParts& parts, Session& session);
-  // Follows the tokens of the part as far as they are cached.
+  // Follows the tokens of the part as far as they are cached, and appends the
+  // cached pages to `canonical`.
   absl::Status WalkPart(const CacheParts& parts, const Session& session,
                         std::vector<PageId>& canonical);
   bool PublishPart(CacheParts& parts, Session& session);
-  // Whether the anchor is where the last part left it.
+  // LOCK_MOVED if the anchor is not where the last part left it.
   absl::Status CheckAnchorStays(const CacheParts& parts,
                                 const Session& session) const;
   void NotePart(const CacheParts& parts, const Session& session,
@@ -72,16 +74,17 @@ class Inserting final : public SteppedWork {
   absl::Status status_;
   InsertResult result_;
 
-  // For an insert of many pages.
+  // The following is used only for an insert of many pages.
   size_t next_ = 0;            // the first page of the next part
   PrefixHandle position_;      // where the last part ended
-  NamespaceKey ns_;            // that of the anchor
+  NamespaceKey ns_;            // the namespace of the insert
   HeldPrompt anchors_;         // the prompt that the anchor holds by now
-  std::vector<Token> tokens_;  // once the caller is gone
+  std::vector<Token> tokens_;  // a copy of the tokens, once the caller is gone
   ListedPages listed_;
-  bool is_past_cached_ = false;  // what follows is not cached yet
-  uint32_t joining_ = 0;         // pages of another class
-  size_t existing_ = 0;  // where the last page ends that was cached already
+  // The check has reached pages that are not cached.
+  bool is_past_cached_ = false;
+  uint32_t joining_ = 0;  // pages reserved for another quota class
+  size_t existing_ = 0;   // the end of the last page that was already cached
   std::span<const PageId> unpublished_;  // pages that were given up
   std::span<const PageId> free_pages_;
 };

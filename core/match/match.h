@@ -11,27 +11,28 @@ namespace pando {
 
 // The parts of PrefixCache::Match, which Matching puts together.
 
-// INVALID_FIELD when the request asks without a lock for what needs one.
+// INVALID_FIELD if the request has no `lock` but sets a field that needs it.
 absl::Status CheckMatch(const MatchRequest& request);
 
-// The pages that a match reserves. There is room for all of them when it
-// begins, but it reserves no more than one step's worth of them.
+// The pages that a match is to reserve. MatchAndLock makes sure that there is
+// room for all of them, but itself reserves only as many as one step may.
 struct MatchedReservation {
   uint32_t quota_class = 0;
   uint32_t pages = 0;
 };
 
-// Finds the longest cached prefix; on request locks it for `session` (null: no
-// lock is asked for) and begins to reserve pages for the rest, or begins to
-// wait. An error changes nothing. Fills in `result`, whose vectors the caller
-// has given enough capacity, so that nothing is allocated under the mutex.
+// Finds the longest cached prefix. If the request asks for a lock, `session` is
+// not null, and the function also locks the prefix and begins to reserve pages
+// for the rest, or begins to wait for a pending page. An error changes nothing.
+// The caller has given the vectors of `result` enough capacity, so that nothing
+// is allocated under the mutex.
 absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
                           Session* session, MatchResult& result,
                           MatchedReservation& reservation);
 
-// A lock holds the tokens after the match that its reserved pages have room
-// for. CopyPrompt copies them outside the mutex; HoldPrompt then gives the copy
-// to the lock. HoldPrompt does nothing when the lock was released meanwhile, or
+// A lock holds those tokens after the match that fit into the reserved pages.
+// CopyPrompt copies them outside the mutex; HoldPrompt then gives the copy to
+// the lock. HoldPrompt does nothing if the lock was meanwhile released, or
 // moved by a caller that learned its id from a repeat of the request.
 HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result);
 void HoldPrompt(CacheParts& parts, const MatchRequest& request,

@@ -13,21 +13,22 @@
 
 namespace pando {
 
-// PrefixCache::Match. The first step finds and locks the prefix, and reserves
-// the first pages, for which others wait from then on; more steps reserve the
-// rest. Others may take the room meanwhile; then it gives back what it has. The
-// last step, if pages were reserved, lets the lock hold the prompt, which is
-// copied without the mutex.
+// Implements PrefixCache::Match. The first step finds and locks the prefix,
+// reserves the first pages, and marks the page after the match as pending. More
+// steps reserve the other pages. If other calls take the room meanwhile, it
+// releases the lock, gives the pages back and fails. If pages were reserved, a
+// last step gives the prompt, which is copied outside the mutex, to the lock.
 class Matching final : public SteppedWork {
  public:
-  // The memory that the request refers to is there until the end, or Abandon.
+  // The memory that the request refers to must live until the last step or
+  // Abandon.
   Matching(const MatchRequest& request, uint32_t page_tokens,
            uint32_t capacity_pages);
 
   void Prepare() override;
   bool Step(CacheParts& parts) override;
   std::optional<Operation> operation() const override;
-  // Gives back what was locked and reserved.
+  // Gives back the lock and the reserved pages.
   bool Abandon() override;
   // REQUIRES: the last Step returned true.
   absl::StatusOr<MatchResult> Take();

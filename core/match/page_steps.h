@@ -12,22 +12,22 @@
 
 namespace pando {
 
-// Work of calls on many pages, some in each step.
+// What calls with many pages share. They handle some pages in each step.
 
-// The session is about to reserve so many more pages in steps: none of them
-// copies the list of all that it has.
+// Makes room in the session's list for `pages` more pages that it will reserve
+// in steps, so that no step has to copy the list to let it grow.
 inline void MakeListRoom(Session& session, size_t pages) {
   session.reserved.pages.reserve(session.reserved.pages.size() + pages);
 }
 
-// Reserves the next pages, of the `wanted` that `pages` is to have, for a call
-// that has begun to reserve them. An error changes nothing.
+// Reserves one step's worth of pages, until `pages` has `wanted` pages, for a
+// call that has begun to reserve them. An error changes nothing.
 absl::Status ReserveMore(CacheParts& parts, Session& session,
                          uint32_t quota_class, uint32_t wanted,
                          std::vector<PageId>& pages);
 
-// Frees the last of `pages`, if the session still has them, and takes them off.
-// Returns whether none is left.
+// Takes some pages off the end of `pages` and frees those that the session
+// still has. Returns whether `pages` is empty.
 bool FreeLast(CacheParts& parts, Session& session, std::vector<PageId>& pages);
 bool FreeLast(CacheParts& parts, Session& session,
               std::span<const PageId>& pages);
@@ -36,7 +36,7 @@ bool FreeLast(CacheParts& parts, Session& session,
 // is listed twice.
 class ListedPages {
  public:
-  // The next pages. PAGE_OUT_OF_RANGE, PAGE_NOT_OWNED or DUPLICATE_PAGE.
+  // Checks the next pages. PAGE_OUT_OF_RANGE, PAGE_NOT_OWNED or DUPLICATE_PAGE.
   absl::Status CheckMore(PagePool& pool, const PageOwner& owner,
                          std::span<const PageId> pages);
 

@@ -10,9 +10,9 @@
 
 namespace pando {
 
-// Calls with a request id are carried out once, however often they are sent.
-// One that takes several steps is under way meanwhile: its repeats take steps,
-// too, until its answer is there.
+// Calls with a request id are carried out once, however often they are sent. A
+// call is under way while it takes several steps; a repeat of it also takes
+// steps, which do nothing, until the answer exists.
 
 inline bool IsUnderWay(const Session& session, RequestId id) {
   return session.under_way.contains(id);
@@ -26,9 +26,9 @@ inline void EndSteps(Session& session, RequestId id) {
   session.under_way.erase(id);
 }
 
-// The answer that an earlier call of the session with this id got; null when
-// this call is the first. REQUEST_ID_REUSED when another kind of call had the
-// id, or has it and is under way.
+// Returns the answer of an earlier call of the session with this id; null if
+// this call is the first. REQUEST_ID_REUSED if a call of another type had the
+// id, or if a call with the id is under way.
 template <typename T>
 absl::StatusOr<const T*> FindAnswer(CacheParts& parts, const Session& session,
                                     RequestId id) {
@@ -49,13 +49,13 @@ void KeepAnswer(CacheParts& parts, Session& session, RequestId id,
   if (id != RequestId()) parts.sessions.KeepAnswer(session, id, answer);
 }
 
-// How many pages are held by no session.
+// How many pages no session holds.
 inline PageRoom RoomOf(const CacheParts& parts) {
   return {.free = parts.pool.count(PageState::kFree),
           .evictable = parts.tree.evictable_pages()};
 }
 
-// The answer of an earlier call, but with the room that there is now.
+// The answer of an earlier call, marked as a repeat and with the present room.
 template <typename T>
 T RepeatedNow(const CacheParts& parts, T first) {
   first.room = RoomOf(parts);
@@ -63,7 +63,7 @@ T RepeatedNow(const CacheParts& parts, T first) {
   return first;
 }
 
-// DRAINING once nothing new is admitted.
+// DRAINING after BeginDrain, else OK.
 inline absl::Status CheckAdmits(const CacheParts& parts) {
   if (!parts.is_draining) return absl::OkStatus();
   return MakeError(Reason::kDraining,

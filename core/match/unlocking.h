@@ -12,8 +12,9 @@
 
 namespace pando {
 
-// PrefixCache::Unlock: in the first step no call finds the locks any more, all
-// of them or none; they are released then, some in each step.
+// Implements PrefixCache::Unlock. The first step marks all locks as being
+// released, or none if one is unknown; no call finds them from then on. Then
+// each step releases some.
 class Unlocking final : public SteppedWork {
  public:
   Unlocking(SessionId session, std::vector<LockId> locks, RequestId request_id)
@@ -24,7 +25,7 @@ class Unlocking final : public SteppedWork {
   std::optional<Operation> operation() const override {
     return Operation::kUnlock;
   }
-  // Releases all the same, if it has begun to.
+  // If it has begun, it goes on and releases all locks.
   bool Abandon() override { return has_begun_; }
   // REQUIRES: the last Step returned true.
   const absl::Status& status() const { return status_; }
@@ -32,7 +33,7 @@ class Unlocking final : public SteppedWork {
  private:
   // Returns whether there are locks to release.
   bool Begin(CacheParts& parts, Session& session);
-  // Returns whether it was the last of them.
+  // Returns whether all are released.
   bool ReleaseSome(CacheParts& parts, const Session& session);
 
   SessionId session_;

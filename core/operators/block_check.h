@@ -11,14 +11,14 @@
 
 namespace pando {
 
-// The part of InvariantCheck that verifies blocks, in steps, between which the
-// cache is in use: each extent with its blocks, each lock and reservation, as
-// they are when their turn comes. Sums over all of them are compared at the end
-// unless blocks changed meanwhile.
+// The part of InvariantCheck that verifies blocks. It works in steps, between
+// which the cache is in use. It checks each extent with its blocks, and each
+// lock and reservation, as they are when their turn comes. At the end it
+// compares sums over all of them, unless blocks have changed since it began.
 class BlockCheck {
  public:
   // Does a bounded part, and appends a sentence for each invariant that does
-  // not hold. Returns whether it was the last.
+  // not hold. Returns whether that was the last part.
   bool Step(const CacheParts& parts, std::vector<std::string>& violations);
 
  private:
@@ -27,9 +27,9 @@ class BlockCheck {
     uint64_t ready = 0;
     uint64_t locked = 0;
     uint64_t written = 0;
-    uint64_t followers = 0;  // as blocks count them
-    uint64_t links = 0;      // that are good
-    uint64_t found = 0;      // blocks that are in the index
+    uint64_t followers = 0;  // sum of BlockRecord::followers
+    uint64_t links = 0;      // good links
+    uint64_t found = 0;      // blocks in the index
     uint64_t leaves = 0;
   };
 
@@ -44,7 +44,7 @@ class BlockCheck {
   std::vector<std::string>* violations_ = nullptr;  // during a step
   uint64_t changes_ = 0;                            // BlockTable::changes
   uint32_t next_extent_ = 0;
-  uint32_t next_hold_ = 0;  // its cell
+  uint32_t next_hold_ = 0;  // the cell of the next hold
   uint32_t free_extents_ = 0;
   uint64_t locks_of_blocks_ = 0;
   uint64_t locks_of_holds_ = 0;

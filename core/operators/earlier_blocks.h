@@ -9,16 +9,17 @@
 
 namespace pando {
 
-// Gives one session the blocks that workers of the process before had locked,
-// or were to write, as locks and reservations of its own, whatever limits say.
-// It takes one step, before calls are served.
+// Gives one session the blocks that workers of an earlier process had locked or
+// were to write, as locks and reservations of its own. Limits do not apply. It
+// takes one step, before pandod serves calls.
 class EarlierBlocks : public SteppedWork {
  public:
   explicit EarlierBlocks(SessionId session) : session_(session) {}
 
   bool Step(CacheParts& parts) override;
 
-  // Those blocks; and all that can be found, locked or not.
+  // The number of those blocks, and the number of all ready blocks, locked or
+  // not.
   size_t count() const { return count_; }
   uint64_t ready() const { return ready_; }
 

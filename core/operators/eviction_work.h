@@ -12,8 +12,8 @@
 
 namespace pando {
 
-// Evicts up to `pages` pages in the order of the policy, none that takes a
-// class below its floor.
+// Evicts up to `pages` pages in the order of the policy, but takes no class
+// below its floor.
 class EvictionWork : public SteppedWork {
  public:
   explicit EvictionWork(uint32_t pages) : pages_(pages) {}
@@ -30,9 +30,9 @@ class EvictionWork : public SteppedWork {
 };
 
 // Evicts everything that is not locked, in one namespace or in all, even below
-// the floors. Goes through the nodes once: it evicts what was cached when it
-// began and is unlocked when its turn comes. A prefix that another call inserts
-// or extends meanwhile may stay.
+// the floors. It goes through the nodes once, and evicts what was cached when
+// it began and is unlocked when its turn comes. A prefix that another call
+// inserts or extends meanwhile may stay.
 class FlushWork : public SteppedWork {
  public:
   FlushWork() = default;
@@ -43,18 +43,21 @@ class FlushWork : public SteppedWork {
   // REQUIRES: the last Step returned true.
   const FlushResult& result() const { return result_; }
   bool is_all() const { return is_all_; }
-  // The one namespace that was flushed; none: nothing was cached in that of the
-  // number. REQUIRES: as above, and not is_all().
+  // The namespace that was flushed; none if it was named by a number and
+  // nothing was cached in it. REQUIRES: the last Step returned true, and not
+  // is_all().
   const std::optional<NamespaceKey>& ns() const { return key_; }
 
  private:
-  // Whether nothing is cached in the one namespace.
+  // Whether nothing is cached in the namespace to flush. Finds out its number
+  // or key.
   bool FindsNothing(const RadixTree& tree);
 
   bool is_all_ = true;
   std::optional<NamespaceKey> key_;
-  std::optional<NamespaceNumber> ns_;  // none: all, or not known yet
-  uint32_t next_ = 0;                  // the cell of the next node
+  // Unset: all namespaces, or not known yet.
+  std::optional<NamespaceNumber> ns_;
+  uint32_t next_ = 0;  // the cell of the next node
   FlushResult result_;
 };
 

@@ -15,8 +15,8 @@
 namespace pando {
 
 // Finds out why a prompt matches as far as it does: where and why the match
-// ends, who holds locks on what matched, and which other namespaces have more
-// of the prompt. Changes nothing.
+// ends, which sessions hold locks on the matched prefix, and which other
+// namespaces have more of the prompt. It changes nothing.
 class Explanation : public SteppedWork {
  public:
   // `tokens` outlive the work.
@@ -30,7 +30,7 @@ class Explanation : public SteppedWork {
   enum class Stage { kMatch, kLocks, kNamespaces, kOthers };
 
   void ExplainMatch(const CacheParts& parts);
-  // These return whether their stage is over.
+  // Both do a part of their stage and return whether the stage is over.
   bool FindLocks(const CacheParts& parts);
   bool FindLongerMatches(const RadixTree& tree);
 

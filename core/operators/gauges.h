@@ -7,7 +7,7 @@
 
 namespace pando {
 
-// The part of the stats that workers read from shared memory, without a call.
+// The part of CacheStats that workers read from shared memory, without a call.
 struct CacheGauges {
   PageCounts pages;
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;

@@ -14,31 +14,33 @@ namespace pando {
 
 // Verifies the invariants of docs/design.md in steps, between which the cache
 // is in use. An object and its neighbours are checked as they are when their
-// turn comes; sums are compared once everything that they add up has been
-// counted (CacheAudit).
+// turn comes; sums are compared once all their addends have been counted
+// (CacheAudit).
 //
 // A sound cache gives no violation, whatever happens between the steps. Damage
-// is found if it is there when its turn comes. While a check is under way,
+// is found if it still exists when its turn comes. While a check is under way,
 // changes of the cache cost a little more.
 class InvariantCheck {
  public:
-  // `parts` outlive the check, and have no other one.
+  // `parts` outlives the check. REQUIRES: no other check of `parts` is under
+  // way.
   explicit InvariantCheck(CacheParts& parts);
   ~InvariantCheck();
   InvariantCheck(const InvariantCheck&) = delete;
   InvariantCheck& operator=(const InvariantCheck&) = delete;
 
-  // Does a bounded part. Returns whether it was the last.
+  // Does a bounded part. Returns whether that was the last part.
   bool Step();
   // A sentence for each invariant that did not hold.
   std::vector<std::string> TakeViolations() { return std::move(violations_); }
 
  private:
-  // In this order.
+  // The stages, in this order.
   enum class Stage {
     kLocks,
-    kNodes,       // counted
-    kNeighbours,  // of nodes, once all are counted
+    kNodes,  // counted
+    // Checks nodes and their neighbours, once all nodes are counted.
+    kNeighbours,
     kPages,
     kNamespaces,
     kSessions,
@@ -46,7 +48,7 @@ class InvariantCheck {
     kTotals,
   };
 
-  // Each does a part of its stage and returns whether that is over.
+  // Each does a part of its stage and returns whether the stage is over.
   bool CountLocks();
   bool CountNodes();
   bool CheckNeighbours();

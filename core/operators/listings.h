@@ -18,12 +18,12 @@
 
 namespace pando {
 
-// Lists for operators: who is there, and who holds what. Each list is put
-// together in steps: an entry that appears or disappears meanwhile may be in it
-// or not, one that stays is in it exactly once. explanation.h explains matches,
-// tree_dump.h lists nodes.
+// Lists for operators: namespaces, sessions, locks and quarantine. Each list is
+// put together in steps. An entry that appears or disappears meanwhile may be
+// in the list or not; one that stays is in it exactly once. explanation.h
+// explains matches, tree_dump.h lists nodes.
 
-// One consistent picture, in one step.
+// Stats of one moment. REQUIRES: the mutex is held.
 ReuseStats ReuseStatsOf(const ReuseLearner& learner);
 CacheStats StatsOf(const CacheParts& parts);
 
@@ -84,7 +84,7 @@ class OldestLocks {
   LockList Take();
 
  private:
-  // The id makes the order one that does not change from call to call.
+  // The id makes the order total, so that it is the same in every call.
   struct Entry {
     absl::Time taken_at;
     LockId id;
@@ -100,7 +100,7 @@ class OldestLocks {
   FirstEntries<Entry, IsOlder> oldest_;
 };
 
-// The locks of one session, or of all.
+// Lists the locks of one session, or of all.
 class LockListing : public SteppedWork {
  public:
   LockListing(uint32_t limit, std::optional<SessionNumber> session)
@@ -121,7 +121,7 @@ class QuarantineRelease : public SteppedWork {
   explicit QuarantineRelease(SessionNumber session) : session_(session) {}
 
   bool Step(CacheParts& parts) override;
-  // How many pages it freed; SESSION_LOST when there was no such session.
+  // How many pages it freed; SESSION_LOST if there was no such session.
   absl::StatusOr<uint32_t> result() const;
 
  private:
@@ -129,13 +129,13 @@ class QuarantineRelease : public SteppedWork {
   uint32_t freed_ = 0;
 };
 
-// Takes all locks of one session away from it.
+// Releases all locks of one session.
 class LockRelease : public SteppedWork {
  public:
   explicit LockRelease(SessionNumber session) : session_(session) {}
 
   bool Step(CacheParts& parts) override;
-  // How many it released; SESSION_LOST when there was no such session.
+  // How many locks it released; SESSION_LOST if there was no such session.
   absl::StatusOr<uint32_t> result() const;
 
  private:

@@ -10,18 +10,19 @@
 
 namespace pando {
 
-// Changes the order of eviction, also of what is cached already. Until the step
-// that puts the new order into use, victims are those of the old one; from then
-// on they are those that the new policy chooses, as if it had been set at once
-// in that step; but kReuse has learnt since its order began to be filled. What
-// other calls insert, use, lock, evict or flush meanwhile changes both orders.
+// Changes the eviction policy, also for what is cached already. Until the step
+// that puts the new order into use, the old policy chooses the victims. From
+// then on the new one does, as if it had been set in that step; only kReuse may
+// have learnt since its order began to be filled. Meanwhile, what other calls
+// insert, use, lock, evict or flush changes both orders.
 //
-// There is one change at a time: a later one takes over, and both are done when
-// the policy of the later is in use, perhaps without that of the earlier ever
-// having been. One that is dropped is not undone: the next goes on from there.
+// There is one change at a time. A later PolicyChange takes over an earlier
+// one: both are done once the later policy is in use, and the earlier policy
+// may never have been in use. A change that is dropped halfway is not undone;
+// the next one goes on from there.
 class PolicyChange : public SteppedWork {
  public:
-  // A step costs as much as `nodes` nodes.
+  // A step handles about `nodes` nodes.
   explicit PolicyChange(EvictionPolicyKind policy,
                         uint32_t nodes = kStepOrderedNodes)
       : policy_(policy), nodes_(nodes) {}

@@ -10,8 +10,9 @@
 
 namespace pando {
 
-// Reserves all free pages for one session, whatever limits and quotas say: for
-// processes that map the pool since before this cache was made.
+// Reserves all free pages for one session. Limits and quotas do not apply. It
+// keeps these pages for processes that have mapped the pool since before this
+// cache was made and may still write to them.
 class RestReservation : public SteppedWork {
  public:
   explicit RestReservation(SessionId session) : session_(session) {}

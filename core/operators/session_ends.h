@@ -8,9 +8,8 @@
 
 namespace pando {
 
-// Takes away what sessions that have ended still hold: locks, pages and blocks;
-// and the memory of kinds that ended with them. All that there is when it takes
-// its last step is gone then.
+// Releases what ended sessions still hold (locks, pages and blocks) and the
+// memory of kinds that have ended. After its last step nothing of that is left.
 class SessionEnds final : public SteppedWork {
  public:
   void Prepare() override { garbage_.clear(); }
@@ -21,7 +20,8 @@ class SessionEnds final : public SteppedWork {
   }
 
  private:
-  std::vector<std::unique_ptr<KindIndex>> garbage_;  // outlives the hold
+  // Deleted outside the mutex.
+  std::vector<std::unique_ptr<KindIndex>> garbage_;
 };
 
 }  // namespace pando

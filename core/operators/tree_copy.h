@@ -1,9 +1,9 @@
 #ifndef PANDO_CORE_OPERATORS_TREE_COPY_H_
 #define PANDO_CORE_OPERATORS_TREE_COPY_H_
 
-// Copies the tree for readers that look at it all the time (the console), one
-// bounded part under the mutex at a time, so that other calls do not wait long.
-// The vectors that are filled in have room already, so that nothing is
+// Copies the tree for a reader that looks at it all the time: the console. Each
+// function copies one bounded part under the mutex, so that other calls do not
+// wait long. The caller gives the vectors enough capacity, so that nothing is
 // allocated under the mutex.
 
 #include <cstdint>
@@ -25,13 +25,15 @@ struct NodeCopy {
   NodeHandle parent = 0;  // 0: the root of the namespace
   uint64_t number = 0;    // TreeNodeInfo::node
   NamespaceNumber ns;
-  // A parent ends on the page where its children begin.
+  // The first page, counted from the start of the prompt. A parent ends where
+  // its children begin.
   uint32_t begin_page = 0;
   uint32_t pages = 0;
   uint32_t locks = 0;  // Node::lock_count
   uint32_t hits = 0;
   int32_t priority = 0;
-  // In tenths of a second: since it was inserted, since its last use.
+  // The time since it was inserted, and since its last use, in tenths of a
+  // second.
   uint32_t age = 0;
   uint32_t idle = 0;
 
@@ -46,7 +48,8 @@ struct NamespaceCopy {
 struct TreePart {
   std::vector<NodeCopy> nodes;
   std::vector<NamespaceCopy> namespaces;
-  uint32_t next_block = 0;  // 0: this was the last part
+  // The block to continue with; 0: this was the last part.
+  uint32_t next_block = 0;
 };
 
 // The most nodes that one part can have.
@@ -57,7 +60,7 @@ void CopyTreePart(const RadixTree& tree, uint32_t block, TreePart& part);
 // Copies those of the nodes that still exist.
 void CopyNodes(const RadixTree& tree, std::span<const NodeHandle> handles,
                std::vector<NodeCopy>& nodes);
-// The first tokens of a node, at most `limit`; none when it is gone.
+// Copies the first tokens of a node, at most `limit`; none if the node is gone.
 void CopyTokens(const RadixTree& tree, NodeHandle handle, uint32_t limit,
                 std::vector<Token>& tokens);
 

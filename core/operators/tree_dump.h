@@ -17,8 +17,8 @@ namespace pando {
 // `limit` of them. Nodes that change between the steps may be missing; the
 // parent of a listed node is always listed before it.
 //
-// Memory: the locked nodes, the places that it has still to visit, and the
-// nodes of one step if its owner takes them after each step.
+// Its memory is that of the locked nodes, of the places that it still has to
+// visit, and of the listed nodes that its owner has not taken yet.
 class TreeDumpWork : public SteppedWork {
  public:
   TreeDumpWork(uint32_t limit, std::optional<NamespaceNumber> ns)

@@ -19,10 +19,10 @@
 
 namespace pando {
 
-// All that PrefixCache guards with its mutex: single-threaded parts that know
-// of no mutex. Each may use those above it. What needs several of them is a
-// function that takes them all (match.h, insert.h), or takes them const and
-// only looks (explanation.h, listings.h, tree_copy.h, invariants.h).
+// All that PrefixCache guards with its mutex: single-threaded parts that do not
+// know of the mutex. Each part may use those above it. Code that needs several
+// parts is a function of all CacheParts: it changes them (match.h, insert.h),
+// or takes them const and only reads (explanation.h, listings.h, tree_copy.h).
 struct CacheParts {
   // `classes` outlives this.
   CacheParts(uint32_t page_tokens, uint32_t capacity_pages,
@@ -38,7 +38,7 @@ struct CacheParts {
   CacheParts(const CacheParts&) = delete;
   CacheParts& operator=(const CacheParts&) = delete;
 
-  // DRAINING once nothing new is admitted.
+  // DRAINING if is_draining, else OK.
   absl::Status CheckAdmits() const;
 
   uint32_t page_tokens() const { return tree.page_tokens(); }
@@ -54,7 +54,7 @@ struct CacheParts {
   BlockHolds block_holds{&blocks};
   SessionHoldings holdings{&tree,    &pool,   &sessions,   &pending,
                            &journal, &blocks, &block_holds};
-  // Nothing new is admitted any more.
+  // Nothing new is admitted any more (PrefixCache::BeginDrain).
   bool is_draining = false;
 };
 

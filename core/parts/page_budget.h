@@ -26,22 +26,23 @@ namespace pando {
 //   budget.Reserve(pages, quota_class, owner, out);            // cannot fail
 //
 // A class of namespaces has a floor and a cap. Eviction for other classes never
-// leaves it fewer cached pages than its floor. Its cached and reserved pages
-// together never exceed its cap: at the cap it evicts its own cached pages, or
-// is refused.
+// leaves it fewer cached pages than its floor. A class gets no page that would
+// take its cached and reserved pages above its cap: at the cap it must evict
+// its own cached pages, or is refused.
 //
-// Owned by CacheParts; not thread-safe. It holds the limits alone: the states
-// of pages are in PagePool, the order of eviction in RadixTree. It reports what
-// it evicts to CacheJournal.
+// Owned by CacheParts; not thread-safe. It contains only the limits: the states
+// of pages are in PagePool, the order of eviction is in RadixTree. It reports
+// evictions to CacheJournal.
 class PageBudget {
  public:
-  // All outlive this.
+  // All arguments outlive this.
   PageBudget(const QuotaClasses* classes, RadixTree* tree, PagePool* pool,
              CacheJournal* journal);
 
   // REQUIRES: the classes and their patterns are those of the constructor.
   void SetQuotas(const std::vector<QuotaClass>& classes);
-  // EvictToWatermark: below `low` free pages it evicts until `high` are free.
+  // Sets when EvictToWatermark evicts: with fewer than `low_free_pages` free
+  // pages, until `high_free_pages` are free.
   void SetWatermark(uint32_t low_free_pages, uint32_t high_free_pages);
   const PageLimits& limits(uint32_t quota_class) const {
     return limits_[quota_class];
@@ -49,7 +50,8 @@ class PageBudget {
 
   // OK when `pages` more can be reserved for a class while `held_back` of its
   // evictable pages stay cached (the caller is about to lock them). Else
-  // QUOTA_EXCEEDED or POOL_EXHAUSTED, which is counted; nothing else changes.
+  // QUOTA_EXCEEDED or POOL_EXHAUSTED; the failure is counted, and nothing else
+  // changes.
   absl::Status CheckRoom(uint32_t pages, uint32_t quota_class,
                          uint32_t held_back);
   // The most pages that CheckRoom lets a class reserve.
@@ -58,14 +60,15 @@ class PageBudget {
   // them that are reserved for another class would take it over its cap.
   absl::Status CheckMayCache(std::span<const PageId> pages,
                              uint32_t quota_class);
-  // The same in parts: how many of `pages` are reserved for another class, and
-  // whether so many of all pages may join this one.
+  // The same check in parts. CountJoining counts the pages that are reserved
+  // for another class; CheckMayJoin says whether so many may join this class.
+  // If the class has no cap, CountJoining returns 0.
   uint32_t CountJoining(std::span<const PageId> pages,
                         uint32_t quota_class) const;
   absl::Status CheckMayJoin(uint32_t joining, uint32_t quota_class);
 
-  // Reserves `pages` for `owner`, evicting as needed, and appends them to
-  // `out`. REQUIRES: CheckRoom says so.
+  // Reserves `pages` pages for `owner`, evicting as needed, and appends them to
+  // `out`. REQUIRES: CheckRoom returned OK.
   void Reserve(uint32_t pages, uint32_t quota_class, PageOwner& owner,
                std::vector<PageId>& out);
   // The same for more pages of an allocation that has begun with Reserve.
@@ -74,15 +77,16 @@ class PageBudget {
     MakeRoomAndReserve(pages, quota_class, owner, out);
   }
 
-  // Evicts up to `pages` pages, none that takes a class below its floor.
-  // Returns how many it did.
+  // Evicts up to `pages` pages, but takes no class below its floor. Returns how
+  // many pages it evicted.
   uint32_t Evict(uint32_t pages, EvictionReason reason);
-  // Evicts at most `pages` of what the watermark asks for.
+  // Evicts at most `pages` of the pages that the watermark asks for. Returns
+  // how many pages it evicted.
   uint32_t EvictToWatermark(uint32_t pages);
-  // Evicts up to `pages` pages, even below the floors: the unlocked leaves
-  // among the nodes in the cells from `begin` to `end`, and the parents that
-  // become leaves by that; only in namespace `ns`, if one is given. The next
-  // call begins at the cell `next` of the result.
+  // Evicts up to `pages` pages, even below the floors: of unlocked leaves in
+  // the cells from `begin` to before `end`, and of their ancestors that become
+  // leaves by that. If `ns` is given, only in that namespace. To go on, pass
+  // the `next` of the result as `begin`.
   struct Flushed {
     uint32_t pages = 0;
     uint32_t next = 0;
@@ -93,7 +97,7 @@ class PageBudget {
  private:
   // Cached and reserved pages of a class.
   uint32_t UsedPages(uint32_t quota_class) const;
-  // Evictable pages of a class that others may evict.
+  // How many evictable pages of a class may be evicted for other classes.
   uint32_t SparePages(uint32_t quota_class) const;
   // The free pages, plus the pages that may be evicted for a class, less
   // `held_back` pages of its own.
@@ -101,7 +105,7 @@ class PageBudget {
   // Returns how many pages it evicted.
   uint32_t MakeRoomAndReserve(uint32_t pages, uint32_t quota_class,
                               PageOwner& owner, std::vector<PageId>& out);
-  // Evicts up to `pages`, at most allowances_[c] of class c.
+  // Evicts up to `pages` pages, at most allowances_[c] of them from class c.
   uint32_t EvictWithin(uint32_t pages, EvictionReason reason);
   void NoteTrimmed(const Node& leaf, uint32_t kept_pages,
                    EvictionReason reason);

@@ -16,26 +16,27 @@ namespace pando {
 //   while (!cache.Step(flush)) ServeOthers();
 //   Answer(flush.result());
 //
-// Owned by the caller, who may drop it before its end; used by one thread at a
-// time. A step takes some hundred microseconds, whatever is cached.
+// The caller owns it, and may drop it before its end (see Abandon). One thread
+// at a time uses it. A step takes some hundred microseconds, however much is
+// cached.
 class SteppedWork {
  public:
   virtual ~SteppedWork() = default;
 
-  // Called before each step, without the mutex: for what takes long and needs
-  // nothing of the cache.
+  // PrefixCache calls this before each step, without the mutex. Work that takes
+  // long and does not need the cache goes here.
   virtual void Prepare() {}
 
-  // Does the next part; PrefixCache calls it with the mutex held. Returns
-  // whether that was the last part; it is not called again then.
+  // Does the next part. PrefixCache calls this with the mutex held. Returns
+  // whether that was the last part; it is then not called again.
   virtual bool Step(CacheParts& parts) = 0;
 
-  // Who asked for the work is gone, and what the request refers to is about to
-  // go. Returns whether there are steps to take nevertheless, so that nothing
-  // is left half done; the work ends soon then.
+  // Call this if the caller that asked for the work is gone, before the memory
+  // that its request refers to goes. Returns whether more steps must be taken,
+  // so that nothing is left half done; there are then few of them.
   virtual bool Abandon() { return false; }
 
-  // The operation that a step is measured as; none: it is not measured.
+  // The operation as which a step is measured; none: it is not measured.
   virtual std::optional<Operation> operation() const { return std::nullopt; }
 };
 

@@ -32,11 +32,11 @@ class Answers {
  public:
   static constexpr size_t kMaxAnswers = 256;
   static constexpr size_t kMaxPageIds = size_t{1} << 18;
-  // The memory of an answer without its page ids.
+  // The bytes that an answer counts as, without its page ids.
   static constexpr size_t kAnswerBytes = 256;
 
-  // Null when there is none. REQUEST_ID_REUSED when another kind of call had
-  // this id.
+  // Returns the kept answer, or null. REQUEST_ID_REUSED if the answer of this
+  // id is that of another type of call.
   template <typename T>
   absl::StatusOr<const T*> Find(RequestId id) const {
     const auto it = answers_.find(id);
@@ -46,10 +46,11 @@ class Answers {
                      "request_id was used by another kind of call");
   }
 
-  // REQUIRES: Find(id) gives null.
+  // Keeps an answer, and drops the oldest ones that exceed the bounds.
+  // REQUIRES: there is no answer of this id.
   void Add(RequestId id, Answer answer);
 
-  // The memory of all answers.
+  // The bytes of memory of all answers.
   size_t bytes() const {
     return answers_.size() * kAnswerBytes + page_ids_ * sizeof(PageId);
   }

@@ -20,20 +20,20 @@
 
 namespace pando {
 
-// Block memory, in numbers. Memory of 0 bytes: there are no blocks, and each
-// call says so.
+// The sizes of the block memory. With memory_bytes = 0 there are no blocks, and
+// each call fails with NO_BLOCK_MEMORY.
 struct BlockOptions {
   uint64_t memory_bytes = 0;
-  // The piece of memory that one kind has at a time, a power of two of at least
-  // kPlaceBytes. What is left of the memory behind the last extent is not used.
-  // A block must fit into one extent.
+  // The size of an extent, the piece of memory that one kind has at a time: a
+  // power of two, at least kPlaceBytes. A rest of the memory behind the last
+  // extent is not used. A block must fit into one extent.
   uint64_t extent_bytes = uint64_t{16} << 20;
-  // A block that has been written for longer reads as missing, and others may
-  // reserve its key.
+  // If writing a block takes longer than this, the block counts as missing, and
+  // other sessions may reserve its key.
   absl::Duration write_limit = absl::Seconds(30);
   // Memory for the ledger, which may outlive the process, and the id of the
-  // block memory that it tells of; see BlockLedger. Empty: the cache has a
-  // ledger of its own.
+  // block memory that the ledger describes; see BlockLedger. If `ledger` is
+  // empty, the cache allocates its own ledger.
   std::span<std::byte> ledger = {};
   uint64_t memory_id = 0;
 };
@@ -45,23 +45,24 @@ inline constexpr size_t kMaxIdentityBytes = 256;
 inline constexpr size_t kMaxLabelBytes = 256;
 inline constexpr uint32_t kMaxKinds = 4'096;
 inline constexpr size_t kMaxKindsOfCall = 256;
-inline constexpr size_t kMaxKindsOfSession = 256;  // open at a time
-// The most blocks of an extent: they leave it in one hold of the cache.
+inline constexpr size_t kMaxKindsOfSession = 256;  // open at the same time
+// The most blocks in an extent. The limit exists because all of them are
+// evicted under one hold of the mutex.
 inline constexpr uint64_t kMaxBlocksOfExtent = 16'384;
-// The most keys of one call, over all its kinds, and the longest row of them
-// that may be looked for.
+// The most keys in one call, over all its kinds, and the longest window.
 inline constexpr size_t kMaxBlockKeys = 16'384;
 inline constexpr uint32_t kMaxWindow = 2'048;
 
-// In place of a place.
+// Answers to a key in the place of a place. This one: the key has no block.
 inline constexpr BlockPlace kMissingBlock{0xffffffff};
-// A live session writes it.
+// A session is writing the block.
 inline constexpr BlockPlace kPendingBlock{0xfffffffe};
-// Reserve: it is there, there is nothing to write.
+// Answer of Reserve: the block is ready, so there is nothing to write.
 inline constexpr BlockPlace kReadyBlock{0xfffffffd};
-// Reserve: there is no room that could be made.
+// Answer of Reserve: no room could be made for the block.
 inline constexpr BlockPlace kNoRoomForBlock{0xfffffffc};
-// The shape does not need it, or another key already decided.
+// The key was not looked at: the shape does not need it, or other keys have
+// already decided the answer.
 inline constexpr BlockPlace kNotLookedAt{0xfffffffb};
 
 inline bool IsPlace(BlockPlace place) { return place < kNotLookedAt; }
@@ -69,8 +70,8 @@ inline bool IsPlace(BlockPlace place) { return place < kNotLookedAt; }
 // A kind: the blocks that one engine layout stores under keys of one length.
 struct KindSpec {
   NamespaceKey ns;
-  // 1 to kMaxIdentityBytes bytes: a digest of all that determines the bytes of
-  // a block.
+  // 1 to kMaxIdentityBytes bytes: a digest of everything that determines the
+  // bytes of a block besides its key.
   std::string identity;
   std::string label;  // for operators; at most kMaxLabelBytes
   uint32_t key_bytes = 0;
@@ -80,12 +81,12 @@ struct KindSpec {
   friend bool operator==(const KindSpec&, const KindSpec&) = default;
 };
 
-// A kind that is open. Number 0: FindKinds found none.
+// A kind that is open. `number` is 0 if FindKinds found no such kind.
 struct BlockKind {
   KindNumber number;
   uint32_t generation = 0;  // 1, then one more with each reset
-  uint64_t shard_stride =
-      0;  // bytes; shard s of a block is at s * shard_stride
+  // Shard s of a block begins at byte s * shard_stride.
+  uint64_t shard_stride = 0;
   KindSpec spec;
 };
 
@@ -101,21 +102,23 @@ struct KindName {
   }
 };
 
-// Tells which of some keys decide, in Lookup and Acquire; Reserve takes each.
+// Which keys Lookup and Acquire look for. Reserve ignores it and handles each
+// key.
 enum class BlockShape {
   // Each key by itself.
   kEach,
-  // From the first to the last before one that is not ready.
+  // The keys from the first one on, up to the first that is not ready.
   kPrefix,
-  // The last `window` keys in a row that are ready; if no row is so long, the
-  // row that begins with the first key. It is searched from the end.
+  // The last row of `window` keys that are all ready; if no row is that long,
+  // the ready keys from the first key on. The search begins at the end.
   kWindow,
   // The last key that is ready: a window of 1.
   kCheckpoint,
 };
 
-// Keys of one kind, in prompt order: what comes before the block of a key is
-// the block of the key before it, for the first one that of `before`.
+// Keys of one kind, in prompt order. The block of a key comes after the block
+// of the key before it; that of the first key comes after the block of
+// `before`.
 struct BlockKeys {
   KindNumber kind;
   std::string_view keys;    // whole keys of the kind, one after the other
@@ -134,8 +137,8 @@ struct AcquireBlocksRequest {
   SessionId session;
   BlockLockId lock;
   std::span<const BlockKeys> keys;
-  // Lock nothing unless each of `keys` is found: all keys, or with kWindow and
-  // kCheckpoint the row.
+  // Lock nothing unless each of `keys` is satisfied: all its keys are ready,
+  // or, with kWindow and kCheckpoint, a row was found.
   bool all = false;
 };
 
@@ -143,7 +146,7 @@ struct ReserveBlocksRequest {
   SessionId session;
   ReservationId reservation;
   std::span<const BlockKeys> keys;
-  // Reserve nothing unless there is room for each key that is missing.
+  // Reserve nothing unless there is room for all missing keys.
   bool all = false;
 };
 
@@ -155,43 +158,45 @@ enum class BlockEviction {
 };
 inline constexpr size_t kBlockEvictions = 3;
 
-// Counts of events of a kind's blocks, since it was opened.
+// Counts of what happened to the blocks of a kind, since this process knows the
+// kind.
 struct KindCounters {
   uint64_t hits = 0;     // keys that Lookup and Acquire found ready
-  uint64_t misses = 0;   // that they found missing
-  uint64_t pending = 0;  // that they found being written
+  uint64_t misses = 0;   // keys that they found missing
+  uint64_t pending = 0;  // keys that they found being written
   uint64_t reserved = 0;
   uint64_t published = 0;
-  uint64_t discarded =
-      0;  // given back unwritten, by calls or by a session's end
+  // Given back unwritten, by calls or at the end of a session.
+  uint64_t discarded = 0;
   uint64_t duplicates = 0;  // published when the key was ready already
-  uint64_t overdue =
-      0;  // took longer than the write limit, and were reserved anew
+  // Took longer than the write limit, and were reserved anew.
+  uint64_t overdue = 0;
   uint64_t no_room = 0;  // keys that Reserve had no room for
   std::array<uint64_t, kBlockEvictions> evicted{};  // by BlockEviction
   uint64_t extents_lost = 0;                        // to other kinds
 
   KindCounters& operator+=(const KindCounters& other);
-  uint64_t evicted_blocks() const;  // for whatever reason
+  uint64_t evicted_blocks() const;  // for any reason
 };
 
 struct KindStats {
   BlockKind kind;
-  bool is_newest = true;       // of its name
-  uint32_t open_sessions = 0;  // that have it open
+  bool is_newest = true;       // the newest generation of its name
+  uint32_t open_sessions = 0;  // sessions that have it open
   uint32_t extents = 0;
   uint64_t block_bytes = 0;  // shards * shard_stride
   uint64_t ready_blocks = 0;
-  uint64_t locked_blocks = 0;   // of them: distinct blocks with a lock
-  uint64_t written_blocks = 0;  // reserved, by sessions that live or are lost
+  // Those of ready_blocks that are locked, each counted once.
+  uint64_t locked_blocks = 0;
+  uint64_t written_blocks = 0;  // being written, by live or lost sessions
   uint64_t free_blocks = 0;     // room for blocks in its extents
-  // Since the last use of the block that would be evicted first; in calls that
-  // used blocks. Zero: none can be evicted.
+  // How many uses (calls that used blocks) ago the block that would be evicted
+  // first was last used. Zero if no block can be evicted.
   uint64_t coldest_age = 0;
   KindCounters counters;
 };
 
-// One consistent picture.
+// Stats of the block memory. The totals are of one moment.
 struct BlockStats {
   uint64_t memory_bytes = 0;
   uint64_t extent_bytes = 0;
@@ -199,17 +204,18 @@ struct BlockStats {
   uint32_t free_extents = 0;
   uint32_t locks = 0;  // block locks and reservations of all sessions
   uint32_t reservations = 0;
-  uint64_t quarantined_locks = 0;   // locked blocks of lost sessions
-  uint64_t quarantined_blocks = 0;  // blocks that those may still write to
-  uint64_t index_bytes = 0;         // what all records and indexes take
-  std::vector<KindStats> kinds;     // in the order of their numbers
-  KindCounters ended_kinds;         // the sum of those that are gone
+  uint64_t quarantined_locks = 0;  // locked blocks of lost sessions
+  // Blocks that lost sessions may still write to.
+  uint64_t quarantined_blocks = 0;
+  uint64_t index_bytes = 0;      // bytes of all records and indexes
+  std::vector<KindStats> kinds;  // in the order of their numbers
+  KindCounters ended_kinds;      // the sum of counters of deleted kinds
   // How often a process took the blocks over from one before.
   uint64_t recoveries = 0;
 };
 
-// At most `limit` of the kinds, those with the most memory first. They are in
-// `stats`.
+// Returns at most `limit` of the kinds in `stats`, those with the most memory
+// first.
 std::vector<const KindStats*> LargestKinds(const BlockStats& stats,
                                            size_t limit);
 
@@ -217,20 +223,20 @@ std::vector<const KindStats*> LargestKinds(const BlockStats& stats,
 enum class BlockFate {
   kReady,
   kPending,
-  kOverdue,      // is written for longer than the limit, and reads as missing
-  kEvicted,      // among the last 65,536 evictions
-  kNeverStored,  // or evicted long ago, or given back unwritten
+  kOverdue,      // being written for longer than the limit; counts as missing
+  kEvicted,      // its eviction is among the last 65,536
+  kNeverStored,  // never stored, evicted long ago, or given back unwritten
 };
 
 struct BlockExplanation {
   BlockFate fate = BlockFate::kNeverStored;
-  BlockPlace place = kMissingBlock;  // where it is, or is written
+  BlockPlace place = kMissingBlock;  // where the block is, or is being written
   uint32_t locks = 0;
-  uint32_t followers = 0;  // blocks that remember it as the one before them
-  // Since it was evicted, or reserved.
+  uint32_t followers = 0;  // blocks with a good link to it
+  // The time since it was evicted, or since it was reserved.
   absl::Duration age;
   std::optional<BlockEviction> eviction;  // with kEvicted
-  // Who writes it: with kPending and kOverdue.
+  // The session that writes it, with kPending and kOverdue.
   SessionNumber writer;
   std::string client_name;
 };

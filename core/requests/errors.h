@@ -39,9 +39,9 @@ enum class Reason {
   kPoolOpen,
 };
 
-// The argument that an error is about, in the words of requests.h and
-// session_limits.h. A transport calls these by other names (fields, options)
-// and adds its own name to the message (service/calls/error_message.h).
+// The argument that an error is about, as requests.h and session_limits.h name
+// it. A transport has its own names for them (fields, options), and adds its
+// name to the message (service/calls/error_message.h).
 enum class Subject {
   kNone,
   kSession,
@@ -71,12 +71,13 @@ enum class Subject {
   kBlockExtent,
 };
 
-// "POOL_EXHAUSTED" and so on.
+// The name of a reason in the protocol, such as "POOL_EXHAUSTED".
 std::string_view ReasonName(Reason reason);
 
-// A status that carries `reason`, which fixes the status code, and `subject`.
-// The message is a sentence that says what is wrong, with the value and the
-// limit; it does not name the field, which differs from transport to transport.
+// Makes a status that carries `reason`, which determines the status code, and
+// `subject`. The message is a sentence that says what is wrong, with the value
+// and the limit; it does not name the field, which differs from transport to
+// transport.
 absl::Status MakeError(Reason reason, Subject subject,
                        std::string_view message);
 absl::Status MakeError(Reason reason, std::string_view message);

@@ -12,8 +12,8 @@ namespace pando {
 
 struct Node;
 
-// The tokens that a run of units needs beyond one for each unit: one in a
-// bigram namespace, the second token of the last pair.
+// How many more tokens than units a run of units has: in a bigram namespace 1,
+// because of the second token of the last pair; else 0.
 inline uint32_t LookaheadOf(const NamespaceKey& ns) {
   return ns.bigram ? 1 : 0;
 }
@@ -36,8 +36,9 @@ inline uint32_t PagesFor(uint32_t tokens, uint32_t page_tokens) {
   return tokens / page_tokens + (tokens % page_tokens != 0 ? 1 : 0);
 }
 
-// A closed world of prefixes, which exists while something is cached or locked
-// in it. Plain data, owned and changed by RadixTree.
+// A namespace: prefixes in it match only prompts of the same namespace. It
+// exists while something is cached or locked in it. Plain data, owned and
+// changed by RadixTree.
 struct Namespace {
   const std::shared_ptr<const NamespaceKey> key;  // shared with events
   const NamespaceNumber number;

@@ -8,10 +8,11 @@
 
 namespace pando {
 
-inline constexpr size_t kMaxNamespaceFieldBytes = 256;  // callers see to it
+// Callers must check this.
+inline constexpr size_t kMaxNamespaceFieldBytes = 256;
 
-// Names a closed world of prefixes. The fields are compared apart from each
-// other, and an unset field differs from an empty one.
+// Names a namespace. The fields are compared one by one, and an unset field
+// differs from an empty one.
 struct NamespaceKey {
   std::optional<std::string> extra_key;
   std::optional<std::string> cache_salt;

@@ -1,10 +1,11 @@
 #ifndef PANDO_CORE_REQUESTS_REQUESTS_H_
 #define PANDO_CORE_REQUESTS_REQUESTS_H_
 
-// The requests and results of PrefixCache: plain structs, so that any
-// transport can speak to it. A field means what the field of the same name
-// means in proto/pando/v1/prefix_cache.proto. There `anchor` is called lock_id,
-// `pages` page_ids, `wait` is a pending_wait_ms that is not zero.
+// The requests and results of PrefixCache: plain structs, so that any transport
+// can speak to it. A field means what the field of the same name means in
+// proto/pando/v1/prefix_cache.proto. Differences: `anchor` is called lock_id
+// there, `pages` is called page_ids, and `wait` means that pending_wait_ms is
+// not zero.
 
 #include <cstdint>
 #include <optional>
@@ -17,9 +18,9 @@
 namespace pando {
 
 // Names where a match or an insert ended: `tokens` tokens from the prompt's
-// start, in `node` or above it. It keeps nothing alive. A split never moves the
-// end of a node, so that a handle outlives splits. The default names the
-// prompt's start.
+// start, in `node` or above it. It keeps nothing cached. A split never moves
+// the end of a node, so a handle stays valid after splits. The default names
+// the prompt's start.
 struct PrefixHandle {
   uint64_t node = 0;
   uint32_t tokens = 0;
@@ -27,7 +28,7 @@ struct PrefixHandle {
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
-// How many pages no session held when the call was answered.
+// How many pages no session held at the time of the answer.
 struct PageRoom {
   uint32_t free = 0;
   uint32_t evictable = 0;
@@ -44,7 +45,7 @@ struct MatchRequest {
   uint32_t reserve_tokens = 0;
   bool touch = true;
   PrefixHandle after = {};
-  // While another call computes the page after the match: wait instead of
+  // If another call computes the page after the match, wait instead of
   // admitting the request.
   bool wait = false;
   RequestId request_id = {};
@@ -58,8 +59,8 @@ struct MatchResult {
   PrefixHandle handle = {};
   // Another call is computing the page after the match.
   bool is_pending = false;
-  // When set, nothing was locked or reserved: the call waits for a pending page
-  // and is to be made again once this wait is over.
+  // If set, nothing was locked or reserved: the call waits for a pending page,
+  // and must be made again once this wait is over.
   WaitId wait = {};
   PageRoom room = {};
   // The answer of the first call with this request_id; this one did nothing.
@@ -70,11 +71,11 @@ struct MatchResult {
 enum class PendingOutcome {
   kPublished,
   kLoaded,     // published, from a tier
-  kGivenUp,    // its owner unlocked, or freed the page
+  kGivenUp,    // its owner released the lock or freed the page
   kOwnerLost,  // its owner's session ended
 };
 
-// One prompt to score; nothing is changed.
+// A prompt to search for, without changing anything.
 struct PrefixQuery {
   const NamespaceKey& ns;
   std::span<const Token> tokens;
@@ -111,9 +112,9 @@ struct InsertRequest {
   std::optional<uint32_t> output_tokens = {};
   ExpectedReuse expected_reuse = ExpectedReuse::kUnknown;
   uint32_t retain_seconds = 0;
-  // The pages were not computed, but come back from a tier.
+  // The pages were not computed, but loaded from a tier.
   bool is_load = false;
-  // More of the same insert follows: see Inserting.
+  // This is a part of an insert, and more parts follow; see Inserting.
   bool is_part = false;
   RequestId request_id = {};
 };
@@ -144,10 +145,11 @@ struct LockResult {
 
 struct AllocateRequest {
   SessionId session;
-  const NamespaceKey& ns;  // whose quota the pages count for
+  // The pages count for the quota class of this namespace.
+  const NamespaceKey& ns;
   uint32_t pages;
-  // With this, fewer than `pages` may be reserved, but at least so many. Unset:
-  // all `pages` or none.
+  // If set, at least min_pages and at most `pages` pages are reserved. If
+  // unset, all `pages` or none.
   std::optional<uint32_t> min_pages = {};
   RequestId request_id = {};
 };
@@ -161,9 +163,11 @@ struct AllocateResult {
 
 // Sessions that ended without being closed.
 struct ExpiredSessions {
-  // Lost since the last call, by time or because their processes ended.
+  // Sessions that were lost since the last call, by time or because their
+  // processes ended.
   std::vector<SessionNumber> lost;
-  // Lost now or earlier, and nothing writes to their pages any more.
+  // Sessions that were lost now or earlier, and to whose pages nothing writes
+  // any more.
   std::vector<SessionId> gone;
 };
 

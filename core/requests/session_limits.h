@@ -9,11 +9,11 @@ namespace pando {
 struct SessionLimits {
   uint32_t max_locks = 0;
   uint32_t max_reserved_pages = 0;
-  // Memory that is kept for it: prompts that its locks hold (HeldPrompt),
-  // stored answers, places of its block locks and reservations, open kinds, and
-  // what KeptBytes stand for.
+  // Bytes that are kept for the session: prompts that its locks hold
+  // (HeldPrompt), stored answers, places of its block locks and reservations,
+  // open kinds, and memory that KeptBytes count.
   uint64_t max_kept_bytes = 0;
-  // Blocks, each counted as often as it is locked or reserved.
+  // Blocks; each counts once for each lock, or each reservation.
   uint32_t max_block_locks = 0;
   uint32_t max_reserved_blocks = 0;
 };
