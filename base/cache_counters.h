@@ -1,6 +1,6 @@
-// The counters of the cache, each spelled out once. What each counts is said in
-// CacheCounters of proto/pando/v1/admin.proto, whose fields have these names; a
-// new one is added there, here, and where the clients document theirs.
+// The one list of the counters of the cache. The message CacheCounters in
+// proto/pando/v1/admin.proto has fields of these names and says what each
+// counts. Add a new counter there, here, and where the clients document theirs.
 #ifndef PANDO_BASE_CACHE_COUNTERS_H_
 #define PANDO_BASE_CACHE_COUNTERS_H_
 
@@ -35,7 +35,7 @@
 
 namespace pando {
 
-// How many there are.
+// The number of counters.
 #define PANDO_COUNTER(name) +1
 inline constexpr size_t kCacheCounters =
     0 PANDO_FOR_EACH_CACHE_COUNTER(PANDO_COUNTER);

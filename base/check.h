@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-// Ends the process when `condition` is false. For broken invariants of our own
-// code only; what a caller can cause is a status.
+// Ends the process when `condition` is false. Use it only for broken invariants
+// of pandod's own code. For what a caller can cause, return a status.
 #define CHECK(condition)                                              \
   do {                                                                \
     if (!(condition)) [[unlikely]] {                                  \

@@ -13,14 +13,15 @@
 namespace pando {
 namespace {
 
-// For folders that belong to a user: other users can only look into them.
-// Sockets have modes of their own.
+// Modes of the folders. Other users may look into /run/pando, but not into the
+// folder of one user. Sockets have modes of their own.
 constexpr mode_t kFolderMode = 0755;
 constexpr mode_t kPrivateMode = 0700;
 
 struct Place {
   std::string folder;
-  // Others may write beside it, so it is used only if it is this user's alone.
+  // Other users may write to the parent folder, so this folder is used only if
+  // it is this user's alone.
   bool is_exposed = false;
 
   std::string socket() const { return folder + "/pando.sock"; }

@@ -16,16 +16,18 @@ namespace pando {
 // The path that a pandod of this user listens on.
 std::string SocketToServe();
 
-// The path that this user's calls go to: the first of these sockets that the
-// user may connect to, else the first that exists, else SocketToServe().
+// The path to which this user's clients connect: the first of these sockets
+// that the user may connect to, else the first that exists, else
+// SocketToServe().
 std::string SocketToCall();
 
-// The address in PANDO_ADDRESS, or that of SocketToCall().
+// The address in the environment variable PANDO_ADDRESS if that is set, else
+// "unix:" and SocketToCall().
 std::string DefaultAddress();
 
-// Makes the folder of `path` if `path` is one of these and the folder is not
-// there. Fails when it cannot be made, or when the one in /tmp is another
-// user's.
+// If `path` is one of these sockets, makes its folder unless that exists. Fails
+// if the folder cannot be made; FAILED_PRECONDITION if the one in /tmp is not
+// this user's alone.
 absl::Status MakeDefaultSocketFolder(const std::string& path);
 
 }  // namespace pando

@@ -15,12 +15,14 @@ enum class DType {
   kBFloat16,
   kFloat8E4M3,
   kFloat8E5M2,
-  kOpaque,  // bytes, whose meaning the workers alone know
+  kOpaque,  // bytes whose meaning only the workers know
 };
 
+// The bytes of one element.
 uint32_t DTypeSize(DType dtype);
 std::string_view DTypeName(DType dtype);
-// Does not accept kOpaque, which operators do not choose by name.
+// The type with this name. Does not accept kOpaque, which operators do not
+// choose by name.
 absl::StatusOr<DType> ParseDType(std::string_view name);
 
 }  // namespace pando::kv

@@ -6,8 +6,9 @@
 
 namespace pando {
 
-// The names of the eviction policies, for programs that know nothing of the
-// core. In the order of its EvictionPolicyKind; options_test compares them.
+// The names of the eviction policies, for programs that do not link the core.
+// They have the order of EvictionPolicyKind in core; options_test compares
+// them.
 inline constexpr auto kEvictionPolicyNames = std::to_array<std::string_view>(
     {"lru", "lfu", "fifo", "mru", "filo", "priority", "slru", "reuse"});
 

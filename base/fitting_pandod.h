@@ -11,13 +11,13 @@
 namespace pando::kv {
 
 struct PoolSize {
-  uint64_t shard_bytes = 0;  // 0: the operator is to choose it
+  uint64_t shard_bytes = 0;  // 0: the command has the word SIZE in its place
   size_t shards = 1;
   bool is_on_gpu = false;
 };
 
-// The command, as a shell reads it, of a pandod whose pool is of that size and
-// has pages of `shape` with the KV of `model`.
+// Returns the shell command that starts a pandod with a pool of `size`, whose
+// pages have `shape` and contain the KV of `model`.
 std::string FittingPandod(const Shape& shape, std::string_view model,
                           const PoolSize& size);
 

@@ -13,12 +13,12 @@ namespace pando {
 // A view of a histogram, for code that does not know its bounds.
 struct HistogramView {
   std::span<const double> bounds;
-  std::span<const uint64_t> counts;  // one more than bounds
+  std::span<const uint64_t> counts;  // one more than `bounds`
   double sum;
 };
 
-// The bucket of `value`: the first whose bound is not below it, or the last
-// one, which has none.
+// The index of the bucket of `value`: the first bucket whose upper bound is at
+// least `value`, or the last one, which has no bound.
 template <const auto& kBounds>
 size_t BucketOf(double value) {
   return static_cast<size_t>(
@@ -26,9 +26,9 @@ size_t BucketOf(double value) {
       std::begin(kBounds));
 }
 
-// How many values fell into each of some fixed buckets, whose upper bounds
-// ascend. Plain data of fixed size; to record takes some nanoseconds. Not
-// thread-safe.
+// A histogram: how many values fell into each bucket, and their sum. `kBounds`
+// are the upper bounds of the buckets, in ascending order. Plain data of fixed
+// size; recording takes some nanoseconds. Not thread-safe.
 template <const auto& kBounds>
 class Histogram {
  public:

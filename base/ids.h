@@ -14,21 +14,22 @@ using Token = uint32_t;
 using PageId = StrongId<struct PageIdTag, uint32_t>;
 inline constexpr PageId kPaddingPage{0};
 
-// One attached worker process. Random, so that it cannot be guessed; 0 is none.
+// Names a session, that is, one attached worker process. Ids are random, so
+// that they cannot be guessed; 0 is none.
 using SessionId = StrongId<struct SessionIdTag, uint64_t>;
 
 // Names a session to operators. Numbers count up from 1 as sessions open.
 using SessionNumber = StrongId<struct SessionNumberTag, uint32_t>;
 
-// A writer: a process that has mapped the pool for a session, together with the
-// processes that it has passed the memory on to. Writers count up from 1; no
-// number is used again.
+// Names a writer: a process that has mapped the pool for a session, together
+// with the processes to which it has passed the memory on. Writers count up
+// from 1; no number is used again.
 using WriterId = StrongId<struct WriterIdTag, uint64_t>;
 
-// One lock on a prefix. 0 is none.
+// Names one lock on a prefix. 0 is none.
 using LockId = StrongId<struct LockIdTag, uint64_t>;
 
-// One match that waits for a page that another call computes. 0 is none.
+// Names one wait of a match for a page that another call computes. 0 is none.
 using WaitId = StrongId<struct WaitIdTag, uint64_t>;
 
 // Names a call of a session, so that it can be repeated. 0 is none.
@@ -44,12 +45,13 @@ using KindNumber = StrongId<struct KindNumberTag, uint32_t>;
 // Names a block lock. Its client chooses it; unique in the session, not 0.
 using BlockLockId = StrongId<struct BlockLockIdTag, uint64_t>;
 
-// The same for a reservation of blocks. Its names are apart from those of
-// locks.
+// Names a reservation of blocks, chosen in the same way. A reservation and a
+// lock may have the same number.
 using ReservationId = StrongId<struct ReservationIdTag, uint64_t>;
 
 // Where a block lies: the number of a unit of kPlaceBytes in the block memory.
-// The highest numbers say why there is none (core/requests/block_requests.h).
+// The highest numbers are no places but say why there is none
+// (core/requests/block_requests.h).
 using BlockPlace = StrongId<struct BlockPlaceTag, uint32_t>;
 
 }  // namespace pando

@@ -58,7 +58,7 @@ Layout WithStrides(const Shape& shape, uint32_t capacity_pages) {
   return layout;
 }
 
-// The bytes of a piece follow from the strides.
+// piece_bytes is left out, because it follows from the strides.
 std::vector<std::string> AgreedFields(const Layout& layout,
                                       std::string_view model) {
   const auto field = [](const char* name, uint64_t value) {
@@ -85,7 +85,7 @@ std::vector<std::string> AgreedFields(const Layout& layout,
 
 uint64_t Fingerprint(const Layout& layout, std::string_view model) {
   std::vector<std::string> fields = AgreedFields(layout, model);
-  // A page format that is empty is left out.
+  // An empty page format is left out of the hash.
   if (layout.page_format.empty()) fields.erase(fields.end() - 2);
   const std::string text =
       absl::StrCat("pando-kv-layout-v1;", absl::StrJoin(fields, ";"));

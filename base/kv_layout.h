@@ -1,5 +1,5 @@
 // Where the bytes of KV lie, and what workers must agree on. pandod and its C++
-// client have it from here; docs/protocol.md says the same for other languages.
+// client share this code; docs/protocol.md says the same for other languages.
 #ifndef PANDO_BASE_KV_LAYOUT_H_
 #define PANDO_BASE_KV_LAYOUT_H_
 
@@ -11,7 +11,8 @@
 #include "absl/status/statusor.h"
 #include "base/dtype.h"
 
-// Not in `pando` itself, where the client has types of the same names.
+// These types are not in namespace pando itself, because the client has types
+// of the same names there.
 namespace pando::kv {
 
 // Order of a shard's memory, outermost first.
@@ -25,11 +26,11 @@ enum class LayoutOrder {
 std::string_view LayoutOrderName(LayoutOrder order);
 absl::StatusOr<LayoutOrder> ParseLayoutOrder(std::string_view name);
 
-// What a page is made of: the KV of tokens by heads, or bytes whose inside the
-// workers alone know.
+// What a page consists of: the KV of tokens by heads, or opaque bytes whose
+// structure only the workers know.
 struct Shape {
   uint32_t layers = 0;
-  // 2: keys and values apart. 1: one latent vector (MLA).
+  // 2: keys and values are separate. 1: one latent vector (MLA).
   uint32_t kv_planes = 0;
   // KV heads held by one shard.
   uint32_t heads = 0;
@@ -38,8 +39,8 @@ struct Shape {
   DType dtype = DType::kFloat32;
   uint32_t page_tokens = 0;
   LayoutOrder order = LayoutOrder::kLayerFirst;
-  // Bytes of a page in one layer, where only that is known of it; kv_planes,
-  // heads, head_size and dtype then say nothing. 0: they do.
+  // If not 0, pages are opaque: this is the number of bytes of a page in one
+  // layer, and kv_planes, heads, head_size and dtype mean nothing.
   uint64_t opaque_bytes = 0;
   // Free text for what else workers must agree on, without semicolons.
   std::string page_format = {};
@@ -65,16 +66,16 @@ struct Layout : Shape {
   uint64_t piece_bytes = 0;
 };
 
-// The layout of a pool of that many pages. Nothing is checked: a pool that is
-// too large for 64 bits has strides that mean nothing.
+// Returns the layout of a pool of `capacity_pages` pages. It checks nothing: if
+// the pool is too large for 64 bits, the strides are meaningless.
 Layout WithStrides(const Shape& shape, uint32_t capacity_pages);
 
-// What workers must agree on, as in "heads=8". An empty page format is among
-// them.
+// What workers must agree on, one field each, such as "heads=8". The page
+// format is included even if it is empty.
 std::vector<std::string> AgreedFields(const Layout& layout,
                                       std::string_view model);
 
-// Identifies layout and model, so that a worker that disagrees on either is
+// A hash of layout and model, by which a worker that disagrees on either is
 // refused.
 uint64_t Fingerprint(const Layout& layout, std::string_view model);
 

@@ -1,11 +1,11 @@
-// The methods of the protocol, in one table. The numbers of lanes, the data
-// path of pandod, its batches, the permissions and the C++ client are made from
-// it; a method that the protocol has and the table lacks, or the other way
-// round, does not compile or fails tests/service/methods_test.cc.
+// The one table of the methods of the protocol. The method numbers on lanes,
+// the data path of pandod, its batches, the permissions and the C++ client are
+// made from it. If the table and the protocol do not have the same methods, the
+// code does not compile or tests/service/methods_test.cc fails.
 //
-// A row names the method's service and the method; its messages are
-// <method>Request and <method>Response. Role: the least that a caller needs
-// (service/security/credential.h). Kind:
+// A row has the service and the method; its messages are called <method>Request
+// and <method>Response. Then follow the role, which is the least role that a
+// caller needs (service/security/credential.h), and the kind:
 //   kOwn              it concerns what the caller names
 //   kSpansNamespaces  it shows or changes the contents of all namespaces
 //   kGivesBack        it only gives something back, so its rate has no limit: a
@@ -15,10 +15,11 @@
 
 // clang-format off
 
-// What an engine calls for each request: over gRPC, on a lane and in a batch. A
-// row begins with the number and the name of the method's fields in
-// pando.v1.BatchedRequest and BatchedResponse; the number names it on a lane.
-// MatchPrefix with `lock` needs a worker: AccessControl sees the request.
+// The methods that an engine calls for each request, over gRPC, on a lane or in
+// a batch. A row begins with the number and the name of the method's field in
+// pando.v1.BatchedRequest and BatchedResponse; on a lane, the number names the
+// method. MatchPrefix with `lock` needs the role of a worker; AccessControl
+// looks at the request for that.
 #define PANDO_DATA_PATH_METHODS(METHOD)                                      \
   METHOD(1, match_prefix,   PrefixCache, MatchPrefix,   kReader, kOwn)       \
   METHOD(2, match_prefixes, PrefixCache, MatchPrefixes, kReader, kOwn)       \
@@ -36,8 +37,8 @@
   METHOD(14, release_blocks, Blocks,     ReleaseBlocks, kWorker, kGivesBack) \
   METHOD(16, reset_kinds,   Blocks,      ResetKinds,    kWorker, kOwn)
 
-// All others: over gRPC alone. Each call in a Batch needs what it needs by
-// itself.
+// All other methods, which go over gRPC only. Each call in a Batch needs the
+// role that it needs outside of a batch.
 #define PANDO_GRPC_METHODS(METHOD)                                  \
   METHOD(PrefixCache, Evict,             kAdmin,  kSpansNamespaces) \
   METHOD(PagePool,    DescribePool,      kReader, kOwn)             \

@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-// For functions that return absl::Status or absl::StatusOr, and hand the errors
-// of what they call to their own caller:
+// Macros for functions that return absl::Status or absl::StatusOr and pass
+// errors on to their caller:
 //
 //   RETURN_IF_ERROR(CheckName(name));
 //   ASSIGN_OR_RETURN(const Session session, FindSession(id));
@@ -22,7 +22,8 @@
   } while (false)
 
 // Declares or assigns `target` from the value of a StatusOr, or returns its
-// error. Stands for several statements: never the only one after an `if`.
+// error. It expands to several statements, so do not use it as the only
+// statement after an `if`.
 #define ASSIGN_OR_RETURN(target, ...) \
   PANDO_ASSIGN_OR_RETURN(PANDO_JOIN(pando_or_, __LINE__), target, __VA_ARGS__)
 

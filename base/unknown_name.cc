@@ -10,8 +10,8 @@
 namespace pando {
 namespace {
 
-// Insertions, deletions and replacements of one character, and exchanges of two
-// neighbours, that lead from a to b.
+// The edit distance from a to b: how many insertions, deletions and
+// replacements of one character, and exchanges of two neighbours, it takes.
 size_t EditDistance(const std::string& a, const std::string& b) {
   // row[j]: the distance from the part of a seen so far to the first j of b.
   std::vector<size_t> row(b.size() + 1);
@@ -31,7 +31,7 @@ size_t EditDistance(const std::string& a, const std::string& b) {
   return row.back();
 }
 
-// How many characters all names begin with alike, "--" for example.
+// The number of first characters that all names share, such as "--".
 size_t CommonPrefix(const std::vector<std::string>& names) {
   if (names.empty()) return 0;
   size_t length = names.front().size();
@@ -49,14 +49,14 @@ size_t CommonPrefix(const std::vector<std::string>& names) {
 std::string UnknownName(const std::string& kind, const std::string& name,
                         const std::vector<std::string>& known,
                         const std::string& other_word) {
-  // A text of any length, from the environment say, is not shown whole.
+  // A long text, for example from the environment, is not shown whole.
   constexpr size_t kMaxName = 128;
   if (name.size() > kMaxName) {
     return absl::StrFormat("unknown %s '%s...' of %u bytes; see --help", kind,
                            name.substr(0, kMaxName), name.size());
   }
   const size_t own = name.size() - std::min(name.size(), CommonPrefix(known));
-  // A name of which more than a third differs is another name, not a mistyped
+  // If more than a third of a name differs, it is another name, not a mistyped
   // one.
   size_t least = own / 3 + 1;
   std::string nearest = other_word;

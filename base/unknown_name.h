@@ -6,10 +6,10 @@
 
 namespace pando {
 
-// "unknown KIND 'NAME'; did you mean 'NEAREST'?" where one of the known names
-// is like it, by edit distance; else "unknown KIND 'NAME'; see --help".
-// `other_word`, if not empty, is the known name that the caller takes for
-// meant: another word for the same thing.
+// Returns a message for a name that is not known: "unknown KIND 'NAME'; did you
+// mean 'NEAREST'?" if one of the known names is similar by edit distance, else
+// "unknown KIND 'NAME'; see --help". `other_word`, if it is not empty, is used
+// as NEAREST: the caller knows that `name` is another word for it.
 std::string UnknownName(const std::string& kind, const std::string& name,
                         const std::vector<std::string>& known,
                         const std::string& other_word = "");

@@ -9,18 +9,21 @@
 namespace pando::cuda {
 namespace {
 
-// Those that are kept and not used, by where they begin.
+// The kept ranges that are not in use: their sizes in bytes, by their
+// beginning.
 struct Unused {
   std::mutex mutex;
   std::map<CUdeviceptr, size_t> bytes;
 };
 
 Unused& AllUnused() {
-  static auto* const unused = new Unused();  // used until the process ends
+  // Never deleted: used until the process ends.
+  static auto* const unused = new Unused();
   return *unused;
 }
 
-// 0: there is none.
+// Takes a kept range of this size, at `wanted` unless that is 0. Returns where
+// it begins, or 0 if there is none.
 CUdeviceptr TakeUnused(size_t bytes, CUdeviceptr wanted) {
   Unused& unused = AllUnused();
   const std::lock_guard lock(unused.mutex);

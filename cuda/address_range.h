@@ -11,12 +11,13 @@
 
 namespace pando::cuda {
 
-// A range of addresses of this process, in which one memory may be mapped.
-// Move-only; any thread may make one.
+// A reserved range of addresses of this process, into which one Memory may be
+// mapped. Move-only; any thread may make one.
 class AddressRange {
  public:
-  // Anywhere, or at `wanted`, unless it is 0. FAILED_PRECONDITION: the driver
-  // does not give that address.
+  // Reserves `bytes` bytes at address `wanted`, or anywhere if that is 0.
+  // `afterwards` says what the destructor does with the range.
+  // FAILED_PRECONDITION if the driver does not give the wanted address.
   static absl::StatusOr<AddressRange> Reserve(const Driver& driver,
                                               const Device& device,
                                               size_t bytes, CUdeviceptr wanted,

@@ -20,12 +20,12 @@ struct Device {
 std::string ToString(const Device& device);
 
 // Finds a device by its ordinal, or by its UUID with or without a prefix.
-// NOT_FOUND lists the existing devices. FAILED_PRECONDITION: there is no
-// driver, or this was built without the CUDA toolkit. Any thread may call these
-// functions.
+// NOT_FOUND lists the existing devices. FAILED_PRECONDITION if there is no
+// driver, or if this was built without the CUDA toolkit. Any thread may call
+// these functions.
 absl::StatusOr<Device> FindDevice(const std::string& name);
 
-// The memory of the device, and the part of it that is free, in bytes.
+// The bytes of the device's memory, and of the part of it that is free.
 absl::StatusOr<uint64_t> TotalBytes(const Device& device);
 absl::StatusOr<uint64_t> FreeBytes(const Device& device);
 

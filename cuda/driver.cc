@@ -11,7 +11,8 @@
 namespace pando::cuda {
 namespace {
 
-// Every function of Driver has had its present form since.
+// The version of CUDA since which every function of Driver has had its present
+// form.
 constexpr int kInterfaceVersion = 12000;
 
 std::string VersionName(int version) {

@@ -1,4 +1,4 @@
-// The driver's functions, for the sources of this folder.
+// The functions of the CUDA driver, for the sources in this folder only.
 #ifndef PANDO_CUDA_DRIVER_H_
 #define PANDO_CUDA_DRIVER_H_
 
@@ -12,7 +12,7 @@
 
 namespace pando::cuda {
 
-// The functions of the driver that are used, under NVIDIA's names.
+// The used functions of the driver, under NVIDIA's names.
 struct Driver {
   decltype(&::cuInit) cuInit;
   decltype(&::cuGetErrorName) cuGetErrorName;
@@ -53,15 +53,17 @@ struct Driver {
   decltype(&::cuEventQuery) cuEventQuery;
 };
 
-// The driver; the first call loads and initialises it.
+// Returns the driver, which is never unloaded. The first call loads and
+// initialises it. FAILED_PRECONDITION if there is none or it is too old.
 absl::StatusOr<const Driver*> LoadDriver();
 
-// OK, or an error with the call, the device and the driver's description.
+// Converts a result to a status; the message has the call, the device and the
+// driver's description.
 absl::Status ToStatus(CUresult result, std::string_view call,
                       const Device& device);
 
 // Retains the device's primary context, the one that the CUDA runtime and torch
-// use, and makes it current on this thread as long as the object lives.
+// use, and makes it current on this thread while the object lives.
 class ContextScope {
  public:
   static absl::StatusOr<ContextScope> Enter(const Device& device);

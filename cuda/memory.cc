@@ -51,8 +51,8 @@ absl::StatusOr<CUmemAllocationProp> PropertiesOfNew(const Driver& driver,
   return properties;
 }
 
-// Access for the device, and for those that reach its memory as peers: a kernel
-// of another device than was thought of would end its process.
+// Gives access to the device and to all devices that can reach its memory as
+// peers. A kernel on a device without access would end its process.
 absl::StatusOr<std::vector<CUmemAccessDesc>> AccessOfAll(const Driver& driver,
                                                          const Device& device) {
   int count = 0;
@@ -137,7 +137,7 @@ absl::StatusOr<int> Memory::Export() const {
   return descriptor;
 }
 
-// Is made in steps; the destructor undoes those that were taken.
+// Build takes several steps; the destructor undoes those that were taken.
 class Mapping::Region {
  public:
   explicit Region(const Memory& memory)

@@ -19,14 +19,15 @@ namespace pando::cuda {
 class Memory {
  public:
   // Allocates `bytes`, rounded up to the device's granularity. Network cards
-  // may read and write it (GPUDirect RDMA) where the device allows that.
+  // may read and write it (GPUDirect RDMA) if the device allows that.
+  // FAILED_PRECONDITION if the device cannot share memory by descriptors.
   static absl::StatusOr<Memory> Allocate(const Device& device, uint64_t bytes);
   // Imports memory that another process has exported. The caller keeps the
   // descriptor.
   static absl::StatusOr<Memory> Import(const Device& device, int descriptor,
                                        uint64_t size_bytes);
 
-  // Makes a close-on-exec descriptor, which the caller closes.
+  // Makes a close-on-exec descriptor of the memory. The caller closes it.
   absl::StatusOr<int> Export() const;
 
   const Device& device() const { return device_; }
@@ -47,30 +48,32 @@ class Memory {
   std::shared_ptr<const Handle> handle_;
 };
 
-// Says whether the addresses of a mapping stay reserved when it is gone.
+// What happens to the addresses of a mapping when it is gone.
 enum class Addresses {
   kFreed,
-  // They stay reserved, for the next mapping of this size: a driver may refuse
-  // the addresses of a range that was freed, and captured graphs still hold
-  // them. A range takes no memory, and no more of a size are kept than were
-  // used at once.
+  // They stay reserved for the next mapping of the same size. Captured graphs
+  // contain them, and a driver may refuse to give the addresses of a freed
+  // range again. A range takes no memory. Of each size, no more ranges are kept
+  // than were once in use at the same time.
   kKept,
 };
 
-// Memory mapped at an address of this process, where kernels can read and write
-// it, but not the CPU: those on its device, and on each other device that this
-// process sees and that reaches the memory as a peer. A copy is another
-// reference; the last one unmaps. Retains the device's primary context.
+// Memory mapped at an address of this process. Kernels can read and write it
+// there: those on its own device, and on each device that this process sees and
+// that can access the memory as a peer. The CPU cannot. A copy is another
+// reference; the last one unmaps. A mapping retains the device's primary
+// context.
 class Mapping {
  public:
-  // Maps the memory anywhere, or at `wanted`. FAILED_PRECONDITION: the driver
-  // does not give that address.
+  // Maps the memory at `wanted`, or anywhere if that is null.
+  // FAILED_PRECONDITION if the driver does not give the wanted address.
   static absl::StatusOr<Mapping> Map(const Memory& memory,
                                      std::byte* wanted = nullptr,
                                      Addresses afterwards = Addresses::kFreed);
 
   std::span<std::byte> bytes() const { return bytes_; }
 
+  // Fills the memory with zeros, and waits until that is done.
   absl::Status Zero() const;
 
  private:

@@ -1,4 +1,4 @@
-// The answers of a build without the CUDA toolkit.
+// The functions of this folder in a build without the CUDA toolkit.
 #include "cuda/device.h"
 #include "cuda/memory.h"
 #include "cuda/transfers.h"

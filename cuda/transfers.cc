@@ -18,7 +18,7 @@ CUdeviceptr AddressOf(const std::byte* memory) {
 
 }  // namespace
 
-// Is made in steps; the destructor undoes those that were taken.
+// Build takes several steps; the destructor undoes those that were taken.
 class Transfers::State {
  public:
   State(const Driver* driver, Device device)
@@ -33,7 +33,7 @@ class Transfers::State {
   absl::StatusOr<std::vector<uint64_t>> TakeReached();
 
  private:
-  // The copies of one direction, and the ends that were marked and not reached.
+  // The stream of one direction, and its marks that were not reached yet.
   struct Stream {
     struct End {
       CUevent event;
@@ -46,7 +46,7 @@ class Transfers::State {
 
   absl::Status CopyRows(const Rows& rows, Direction direction);
   absl::Status CopyRow(const Rows& rows, uint64_t row, Direction direction);
-  // Whether the first of these ends is reached, which is then forgotten.
+  // Returns whether the first mark is reached, and if so removes it.
   absl::StatusOr<bool> TakeFirst(std::deque<Stream::End>& ends);
 
   const Driver& driver_;
@@ -85,7 +85,7 @@ absl::Status Transfers::State::Build(std::span<std::byte> host) {
   return absl::OkStatus();
 }
 
-// Nothing can be done about errors here.
+// Errors are ignored here, because nothing can be done about them.
 Transfers::State::~State() {
   if (context_ == nullptr) return;
   if (const auto scope = ContextScope::Enter(device_); scope.ok()) {
@@ -104,7 +104,8 @@ Transfers::State::~State() {
 
 absl::Status Transfers::State::Begin(const Rows& rows, Direction direction) {
   ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(device_));
-  // One call of the driver may only copy rows that lie so far apart.
+  // One call of the driver can copy several rows only if they lie no more than
+  // max_pitch_ apart; otherwise each row takes a call.
   if (rows.device_pitch <= max_pitch_) return CopyRows(rows, direction);
   for (uint64_t i = 0; i < rows.count; ++i) {
     RETURN_IF_ERROR(CopyRow(rows, i, direction));

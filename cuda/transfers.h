@@ -13,15 +13,17 @@
 
 namespace pando::cuda {
 
-// Copies between a device's memory and host memory by the copy engines: both
-// directions at once, each on a stream of its own. The host memory is pinned as
-// long as this lives; without that each copy would pass through a buffer of the
-// driver, and the caller would wait for it. For one thread.
+// Copies between a device's memory and host memory by the device's copy
+// engines. Both directions run at the same time, each on a stream of its own.
+// The host memory is pinned while this object lives; otherwise each copy would
+// pass through a buffer of the driver, and the caller would have to wait for
+// it. For use by one thread.
 class Transfers {
  public:
   enum class Direction { kFromDevice, kToDevice };
-  // Rows that lie `device_pitch` bytes apart on the device, and one after the
-  // other in the pinned memory.
+  // Rows to copy: `count` rows of `row_bytes` bytes. On the device they begin
+  // `device_pitch` bytes apart; in the pinned memory they lie one behind the
+  // other.
   struct Rows {
     std::byte* device = nullptr;
     uint64_t device_pitch = 0;
@@ -30,18 +32,20 @@ class Transfers {
     uint64_t count = 0;
   };
 
-  // `host` outlives this, and must not be pinned already.
+  // Pins `host`, which must outlive this and must not be pinned already.
   static absl::StatusOr<std::unique_ptr<Transfers>> Make(
       const Device& device, std::span<std::byte> host);
   ~Transfers();
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
+  // Begins to copy rows, and returns before they are copied. `rows.host` is in
+  // the pinned memory.
   absl::Status Begin(const Rows& rows, Direction direction);
-  // Marks the end of what was begun in a direction until now.
+  // Sets a mark behind all copies that were begun in this direction so far.
   absl::Status MarkEnd(Direction direction, uint64_t mark);
-  // The marks whose ends were reached since the last call; in each direction in
-  // their order.
+  // Returns the marks that were reached since the last call: all copies before
+  // them are done. Marks of one direction are in their order.
   absl::StatusOr<std::vector<uint64_t>> TakeReached();
 
  private:

@@ -20,10 +20,11 @@ namespace pando {
 class CudaKvPool final : public KvPool {
  public:
   // Shard i is on devices[i]: an ordinal of this process, or a UUID with or
-  // without the prefix GPU- or MIG-. The memory is zeros, as engines assume of
-  // theirs: a NaN in a slot that was never written reaches the result of
-  // kernels that give the slot a weight of zero. Nor can workers read what was
-  // there before.
+  // without the prefix GPU- or MIG-. The memory is filled with zeros, as
+  // engines assume of their own: if a slot that was never written contained a
+  // NaN, it would reach the results of kernels that give the slot a weight of
+  // zero. The zeros also keep workers from reading what was in the memory
+  // before. RESOURCE_EXHAUSTED if a shard is larger than its device's memory.
   static absl::StatusOr<std::unique_ptr<CudaKvPool>> Create(
       const KvShape& shape, uint32_t capacity_pages,
       const std::vector<std::string>& devices);
@@ -39,13 +40,13 @@ class CudaKvPool final : public KvPool {
   const std::vector<cuda::Memory> memories_;
 };
 
-// How many bytes each shard can have: the free memory of each device is divided
-// among the shards on it, and the least share counts.
+// Returns how many bytes each shard can have at most: the free memory of each
+// device is divided among the shards on it, and the smallest share counts.
 absl::StatusOr<uint64_t> FreeBytesPerShard(
     const std::vector<std::string>& devices);
 
-// Fails when a device is not there, or has less memory than a shard, be it free
-// or not.
+// NOT_FOUND if a device does not exist; RESOURCE_EXHAUSTED if its whole memory,
+// free or not, is smaller than a shard.
 absl::Status CheckShardsFit(uint64_t shard_bytes,
                             const std::vector<std::string>& devices);
 

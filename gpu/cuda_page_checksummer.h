@@ -11,8 +11,8 @@
 
 namespace pando {
 
-// Makes the checksummer of a pool with these shards. It maps them, so that this
-// process has a CUDA context on each device from then on.
+// Makes the checksummer of a pool with these shards. It maps them, so this
+// process then has a CUDA context on each device.
 absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeCudaPageChecksummer(
     const KvLayout& layout, const std::vector<cuda::Memory>& shards);
 

@@ -9,7 +9,9 @@
 
 namespace pando {
 
-// OK, or an error with the call, the current device and CUDA's description.
+// Converts a CUDA error to a status: RESOURCE_EXHAUSTED for too little memory,
+// else INTERNAL. The message has the current device, the call and CUDA's
+// description.
 inline absl::Status ToStatus(cudaError_t error, const char* call) {
   if (error == cudaSuccess) return absl::OkStatus();
   int device = -1;

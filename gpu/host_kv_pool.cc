@@ -28,7 +28,8 @@ uint64_t ShardBytes(const KvLayout& layout, uint32_t capacity_pages) {
 
 }  // namespace
 
-// The system would grant any size now and kill the writers later.
+// This check is needed because the system would grant any size now and kill the
+// writers later.
 absl::Status HostKvPool::CheckFits(const KvLayout& layout,
                                    uint32_t capacity_pages,
                                    uint32_t num_shards) {

@@ -18,12 +18,14 @@ namespace pando {
 // A pool in shared host memory, one HostMemory for each shard.
 class HostKvPool final : public KvPool {
  public:
-  // Fails when this machine has not the memory for such a pool.
+  // RESOURCE_EXHAUSTED if the pool would be larger than this machine's memory.
   static absl::Status CheckFits(const KvLayout& layout, uint32_t capacity_pages,
                                 uint32_t num_shards);
+  // INVALID_ARGUMENT unless there are 1 to kMaxShards shards. Also fails as
+  // MakeKvLayout and CheckFits do.
   static absl::StatusOr<std::unique_ptr<HostKvPool>> Create(
       const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards);
-  // The same, with the memory of each shard from `make`.
+  // The same, but `make` provides the memory of each shard.
   using MakeShard =
       std::function<absl::StatusOr<HostMemory>(uint32_t shard, uint64_t bytes)>;
   static absl::StatusOr<std::unique_ptr<HostKvPool>> CreateIn(

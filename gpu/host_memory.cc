@@ -17,15 +17,15 @@ namespace pando {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-// F_SEAL_EXEC of newer headers. The kernel adds it where the sysctl
-// vm.memfd_noexec says so; nothing that we do needs it or is kept from us.
+// This is F_SEAL_EXEC of newer headers. The kernel adds this seal if the sysctl
+// vm.memfd_noexec is set. It makes no difference to us.
 constexpr int kNoExecSeal = 0x20;
 
-// A byte beyond the highest that a writer's number may reach: they count up
-// from 1, so that no pandod comes near it.
+// The first byte beyond those of writers. Writers count up from 1, so their
+// numbers never come near it.
 constexpr off_t kWriterBytes = off_t{1} << 48;
 
-// One byte for each writer; it need not be within the file.
+// A lock on the byte of a writer. The byte may be beyond the end of the file.
 struct flock LockOf(WriterId writer, int16_t type) {
   struct flock lock = {};
   lock.l_type = type;
@@ -35,7 +35,8 @@ struct flock LockOf(WriterId writer, int16_t type) {
   return lock;
 }
 
-// Opened anew, because a duplicate would be the same open file as ours.
+// Opens the memory anew, because a duplicated descriptor would share our open
+// file description.
 absl::StatusOr<UniqueFd> Reopened(const UniqueFd& fd, const std::string& name) {
   const std::string path = absl::StrFormat("/proc/self/fd/%d", fd.get());
   UniqueFd opened(open(path.c_str(), O_RDWR | O_CLOEXEC));

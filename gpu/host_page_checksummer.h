@@ -13,8 +13,8 @@
 
 namespace pando {
 
-// Computes checksums of the pages of a pool in host memory. It maps the pool
-// for reading.
+// Computes checksums of the pages of a pool in host memory. It maps the whole
+// pool for reading.
 class HostPageChecksummer final : public PageChecksummer {
  public:
   static absl::StatusOr<std::unique_ptr<HostPageChecksummer>> Create(

@@ -10,15 +10,15 @@
 namespace pando {
 namespace {
 
-// Far above any model. With these limits the bytes of a page fit in 64 bits,
-// and those of a pool in 128.
+// These limits are far above any model. They make sure that the bytes of a page
+// fit in 64 bits, and those of a pool in 128 bits.
 constexpr uint32_t kMaxLayers = 4096;
 constexpr uint32_t kMaxHeads = 4096;
 constexpr uint32_t kMaxHeadSize = 65536;
 constexpr uint32_t kMaxPageTokens = 65536;
 constexpr uint64_t kMaxOpaqueBytes = uint64_t{1} << 32;
 constexpr size_t kMaxFormatBytes = 256;
-// The padding page and one more.
+// A pool has the padding page and at least one more.
 constexpr uint32_t kMinCapacityPages = 2;
 // The largest offset that a file can have.
 constexpr uint64_t kMaxPoolBytes = std::numeric_limits<int64_t>::max();

@@ -19,8 +19,8 @@ using kv::ParseLayoutOrder;
 using KvShape = kv::Shape;
 using KvLayout = kv::Layout;
 
-// Makes the layout of a pool of `capacity_pages` pages. An error names the
-// field at fault, its value and its limit.
+// Makes the layout of a pool of `capacity_pages` pages, and checks it.
+// INVALID_ARGUMENT names the wrong field, its value and its limit.
 absl::StatusOr<KvLayout> MakeKvLayout(const KvShape& shape,
                                       uint32_t capacity_pages);
 

@@ -16,22 +16,23 @@
 
 namespace pando {
 
-// The pool's memory on one device.
+// A shard: the pool's memory on one device.
 struct KvShard {
   uint32_t index = 0;
   // "host", or the device that holds the memory.
   std::string device;
-  // Bytes to map: the pages, rounded up to the mapping granularity.
+  // Bytes to map: those of all pages, rounded up to the granularity of
+  // mappings.
   uint64_t size_bytes = 0;
 };
 
-// The memory of all KV pages. It knows bytes, not page states. Owned by Server.
-// Immutable after creation, so any thread may call it. All shards have the same
-// layout.
+// The memory of all KV pages. It knows the bytes of pages, but not their
+// states. Owned by Server. Immutable after creation, so any thread may call it.
+// All shards have the same layout.
 class KvPool {
  public:
-  // All descriptors of a pool travel in one SCM_RIGHTS message, which the
-  // kernel limits to 253.
+  // All descriptors of a pool travel in one SCM_RIGHTS message, and the kernel
+  // allows 253 descriptors in a message.
   static constexpr uint32_t kMaxShards = 250;
 
   virtual ~KvPool() = default;
@@ -43,31 +44,32 @@ class KvPool {
   const std::vector<KvShard>& shards() const { return shards_; }
 
   // Makes a close-on-exec descriptor of the shard's memory, which keeps the
-  // memory alive even when the pool is gone.
+  // memory alive even when the pool is gone. OUT_OF_RANGE if there is no such
+  // shard.
   virtual absl::StatusOr<UniqueFd> ExportShard(uint32_t index) const = 0;
 
-  // The same for a writer: if this kind of memory can tell who holds it,
-  // IsHeldBy tells of this writer from now on. One writer may have any number
-  // of exports. FAILED_PRECONDITION: the memory cannot tell of this writer,
-  // because another process that holds it has taken the writer's lock.
+  // The same for a writer: from now on IsHeldBy(writer) works, if this kind of
+  // memory knows which writers hold it. One writer may have any number of
+  // exports. FAILED_PRECONDITION if another process that holds the memory has
+  // taken the writer's lock.
   virtual absl::StatusOr<UniqueFd> ExportShardTo(WriterId /*writer*/,
                                                  uint32_t index) const {
     return ExportShard(index);
   }
   // Whether any process still holds a descriptor or a mapping that came from an
-  // export to the writer, even by inheritance (fork). None: this kind of memory
-  // cannot tell.
+  // export to the writer, even by inheritance (fork). None if this kind of
+  // memory does not know.
   virtual std::optional<bool> IsHeldBy(WriterId /*writer*/) const {
     return std::nullopt;
   }
 
-  // Makes an object that reads the pages; only it maps the pool into this
-  // process.
+  // Makes an object that computes checksums of pages. It maps the pool into
+  // this process, which the pool itself does not do.
   virtual absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
       const = 0;
 
-  // As of HostMemory, over all shards, where the memory is that of a pandod
-  // before.
+  // The same as HostMemory's functions, over all shards: they are for memory
+  // that was taken over from an earlier pandod.
   virtual absl::StatusOr<WriterId> LastWriter() const { return WriterId(0); }
   virtual bool IsHeldByAnyUpTo(WriterId /*last*/) const { return false; }
 

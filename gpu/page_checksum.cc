@@ -11,7 +11,8 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Inlined, so that each caller's instructions are used.
+// This is always inlined, so that it is compiled for the instruction set of
+// each caller.
 [[gnu::always_inline]] inline uint64_t SumInline(const ChecksumTile& tile) {
   uint64_t sum = 0;
   uint64_t place = tile.first_place;
@@ -28,7 +29,8 @@ static_assert(std::endian::native == std::endian::little);
 }
 
 #ifdef __x86_64__
-// Multiplies eight words at once, which takes less than half the time.
+// The form for CPUs that multiply eight words at once, which takes less than
+// half the time.
 [[gnu::target("avx512f,avx512dq")]] uint64_t SumWide(const ChecksumTile& tile) {
   return SumInline(tile);
 }

@@ -15,9 +15,9 @@ namespace pando {
 void ChecksumPagesOnHost(const PageMemory& pages, uint32_t num_pages,
                          uint64_t* checksums);
 
-// The same on the current device: enqueues a memset and a kernel on `stream`,
-// which may be capturing a graph. `checksums` is device memory. Only in builds
-// with the CUDA toolkit.
+// The same on the current CUDA device: enqueues a memset and a kernel on
+// `stream`, which may be capturing a graph. `checksums` is device memory. Only
+// in builds with the CUDA toolkit.
 absl::Status ChecksumPages(const PageMemory& pages, uint32_t num_pages,
                            uint64_t* checksums, CudaStream stream);
 

@@ -1,6 +1,7 @@
-// The checksum of pages as its CPU form and its kernel compute it: the sum,
-// modulo 2^64, of each 8-byte word mixed with its place in the page. Sums need
-// no order, so that warps may add theirs as they come.
+// The checksum of a page, as the CPU form and the kernel compute it: each
+// 8-byte word is mixed with its place in the page, and the results are summed
+// up modulo 2^64. The order of the summands does not matter, so warps may add
+// theirs in any order.
 #ifndef PANDO_GPU_PAGE_CHECKSUM_PLAN_H_
 #define PANDO_GPU_PAGE_CHECKSUM_PLAN_H_
 
@@ -11,8 +12,8 @@
 
 namespace pando {
 
-// Mixes a word with its place; at the same place, distinct words give distinct
-// results.
+// Mixes a word with its place. At the same place, different words give
+// different results.
 PANDO_HOST_DEVICE inline uint64_t MixWord(uint64_t word, uint64_t place) {
   uint64_t x = word + (place + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93;
@@ -20,7 +21,8 @@ PANDO_HOST_DEVICE inline uint64_t MixWord(uint64_t word, uint64_t place) {
   return x ^ (x >> 32);
 }
 
-// The word made of these bytes; missing bytes at the end of a piece are zeros.
+// The word with these `count` bytes; missing bytes at the end of a piece count
+// as zeros.
 PANDO_HOST_DEVICE inline uint64_t WordAt(const std::byte* bytes,
                                          uint32_t count) {
   uint64_t word = 0;

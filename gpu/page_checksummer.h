@@ -9,15 +9,15 @@
 
 namespace pando {
 
-// Computes checksums of a pool's pages in place. Made by
-// KvPool::MakeChecksummer; keeps the memory alive by itself. For one thread at
-// a time.
+// Computes checksums of a pool's pages where they lie. KvPool::MakeChecksummer
+// makes it. It keeps the memory alive by itself. One thread at a time may use
+// it.
 class PageChecksummer {
  public:
   virtual ~PageChecksummer() = default;
 
-  // Returns the checksum of each page over all shards, once they are computed.
-  // REQUIRES: the ids are within the pool.
+  // Returns the checksum of each page over all shards; waits until they are
+  // computed. REQUIRES: the ids are within the pool.
   virtual absl::StatusOr<std::vector<uint64_t>> Checksum(
       std::span<const uint32_t> pages) = 0;
 };

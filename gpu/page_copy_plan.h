@@ -1,4 +1,4 @@
-// A copy of pages as its CPU form and its kernel carry it out.
+// The plan of a copy of pages, which the CPU form and the kernel carry out.
 #ifndef PANDO_GPU_PAGE_COPY_PLAN_H_
 #define PANDO_GPU_PAGE_COPY_PLAN_H_
 
@@ -10,7 +10,7 @@
 
 namespace pando {
 
-// Where one tile is copied from and to.
+// The source and the destination of one tile.
 struct CopyTile {
   const std::byte* from;
   std::byte* to;
@@ -23,7 +23,7 @@ struct PageCopyPlan {
   PageCut cut;
   uint32_t num_pages;
 
-  // The number of tiles for each piece.
+  // The number of tiles in one piece of all pages together.
   PANDO_HOST_DEVICE uint64_t num_tiles() const {
     return uint64_t{num_pages} * cut.tiles_per_piece;
   }
@@ -36,6 +36,7 @@ struct PageCopyPlan {
   }
 };
 
+// INVALID_ARGUMENT if the pages differ in layers, planes or bytes.
 absl::StatusOr<PageCopyPlan> PlanPageCopy(const PageMemory& from,
                                           const PageMemory& to,
                                           uint32_t num_pages);

@@ -6,16 +6,16 @@
 
 #include "gpu/kv_layout.h"
 
-// cudaStream_t of the CUDA runtime.
+// The same type as cudaStream_t of the CUDA runtime.
 struct CUstream_st;
 
 namespace pando {
 
 using CudaStream = CUstream_st*;
 
-// Pages of a pool's shard, or of a buffer. `base` and `ids` must be addresses
-// that the reader or writer can use: device memory or pinned host memory for a
-// kernel, host memory for the CPU.
+// Pages of a pool's shard, or of a buffer. The code that reads or writes the
+// pages must be able to use the addresses `base` and `ids`: a kernel needs
+// device memory or pinned host memory, the CPU host memory.
 struct PageMemory {
   KvLayout layout;
   std::byte* base = nullptr;

@@ -30,8 +30,8 @@ absl::Status Wait(cudaStream_t stream, cudaEvent_t event) {
   return ToStatus(cudaStreamWaitEvent(stream, event), "cudaStreamWaitEvent");
 }
 
-// Makes the work that `after` gets from now on wait for what `before` has to
-// do.
+// Makes all later work on stream `after` wait for the work that is on stream
+// `before` now.
 absl::Status Order(cudaStream_t before, cudaEvent_t event, cudaStream_t after) {
   absl::Status status = Record(event, before);
   return status.ok() ? Wait(after, event) : status;

@@ -12,21 +12,21 @@
 #include "absl/status/statusor.h"
 #include "gpu/page_memory.h"
 
-// cudaEvent_t of the CUDA runtime.
+// The same type as cudaEvent_t of the CUDA runtime.
 struct CUevent_st;
 
 namespace pando {
 
 // Copies lists of pages between a pool on the current device and pinned host
-// memory, where they lie one after the other (PageBuffer). The pages pass
-// through two device buffers: while one is being transferred over the bus, a
-// kernel fills or empties the other. Owns the buffers and a stream for the bus.
-// For one thread at a time, and for copies on one stream only; destroy it only
-// when they are done.
+// memory, where the pages lie one behind the other (PageBuffer). The pages pass
+// through two buffers on the device: while one buffer is transferred over the
+// bus, a kernel fills or empties the other. It owns the buffers and a stream
+// for the bus. One thread at a time may use it, and all its copies must be on
+// the same stream. Destroy it only after the copies are done.
 class PageStaging {
  public:
-  // For pages in the shape of `layout`; each buffer has room for `chunk_pages`
-  // pages, at least 1.
+  // Makes one for pages in the shape of `layout`. Each of the two buffers has
+  // room for `chunk_pages` pages. INVALID_ARGUMENT if that is 0.
   static absl::StatusOr<std::unique_ptr<PageStaging>> Create(
       const KvLayout& layout, uint32_t chunk_pages);
   ~PageStaging();
@@ -57,9 +57,9 @@ class PageStaging {
       : layout_(layout), chunk_pages_(chunk_pages) {}
 
   absl::Status Allocate();
-  // For each chunk, `fill` enqueues the work that fills a slot on the stream
-  // `filler`, then `drain` the work that empties it on `drainer`. A slot is
-  // filled again only after it was drained.
+  // For each chunk, calls `fill` to enqueue the work that fills a slot on
+  // stream `filler`, and then `drain` to enqueue the work that empties it on
+  // stream `drainer`. A slot is filled again only after it was emptied.
   absl::Status ForEachChunk(uint32_t num_pages, CudaStream filler, Step fill,
                             CudaStream drainer, Step drain);
   uint64_t BytesOf(uint32_t pages) const { return pages * PageBytes(layout_); }

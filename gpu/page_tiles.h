@@ -1,5 +1,5 @@
-// How copies and checksums of pages are divided, for CPU and GPU alike: kernels
-// and their CPU forms run the same arithmetic.
+// How copies and checksums of pages are divided into pieces of work. Kernels
+// and their CPU forms use the same arithmetic.
 //
 // A page is one piece for each layer and plane, contiguous in either layout
 // order. A piece is cut into tiles, each the work of one warp.
@@ -20,9 +20,9 @@
 namespace pando {
 
 // The bytes that one thread of a warp reads or writes at once, if everything is
-// aligned to it.
+// aligned to so many bytes.
 inline constexpr uint32_t kWordBytes = 16;
-// Four words for each thread of a warp.
+// A tile has four words for each thread of a warp.
 inline constexpr uint32_t kTileBytes = 4 * 32 * kWordBytes;
 
 // How the pages of a copy or a checksum are cut into pieces and tiles.
@@ -74,7 +74,7 @@ inline bool IsWordAligned(const PagePieces& pieces, const PageCut& cut) {
   return bits % kWordBytes == 0;
 }
 
-// A part of a piece.
+// A part of a piece: `bytes` bytes from `offset` on.
 struct Tile {
   uint64_t offset = 0;
   uint32_t bytes = 0;

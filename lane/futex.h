@@ -1,4 +1,5 @@
-// Sleeping on a word of shared memory.
+// Lets threads of two processes sleep on a word of shared memory and wake each
+// other.
 #ifndef PANDO_LANE_FUTEX_H_
 #define PANDO_LANE_FUTEX_H_
 
@@ -14,7 +15,7 @@
 namespace pando::lane {
 
 // Sleeps while `word` equals `value`, at most for `limit` by the monotonic
-// clock. May return early for no reason, so the caller must check again.
+// clock. It may return early without a reason, so the caller must check again.
 inline void FutexWait(const SharedWord& word, uint32_t value,
                       std::chrono::nanoseconds limit) {
   if (limit <= std::chrono::nanoseconds::zero()) return;
@@ -24,11 +25,13 @@ inline void FutexWait(const SharedWord& word, uint32_t value,
   syscall(SYS_futex, &word, FUTEX_WAIT, value, &time, nullptr, 0);
 }
 
-// Who may sleep on the state of a slot: its caller. On `answers`: kSlots.
+// The number of threads to wake on a slot's `state`, where only the caller of
+// that slot sleeps. On Header::answers it is kSlots.
 inline constexpr uint32_t kSleepersOnSlot = 1;
 
-// Wakes at most so many of those who sleep on `word`: waking takes time for
-// each, and a process that shares the word may have put any number there.
+// Wakes at most `sleepers` threads that sleep on `word`. The limit is needed
+// because each wake-up takes time, and any process that shares the word may let
+// any number of threads sleep there.
 inline void FutexWake(const SharedWord& word, uint32_t sleepers) {
   syscall(SYS_futex, &word, FUTEX_WAKE, sleepers, nullptr, nullptr, 0);
 }

@@ -1,5 +1,5 @@
-// The gauge page: figures of the cache that every worker may read from memory,
-// without a call. One for each pandod, in a memfd that only pandod can write.
+// The gauge page: figures of the cache that every worker can read from memory,
+// without a call. Each pandod has one, in a memfd that only pandod can write.
 #ifndef PANDO_LANE_GAUGE_PAGE_H_
 #define PANDO_LANE_GAUGE_PAGE_H_
 
@@ -20,8 +20,8 @@ namespace pando::lane {
 
 // The figures on the page, all of one moment.
 struct Gauges {
-  uint64_t epoch = 0;  // names this boot of pandod
-  // Pages by state; with the padding page they sum to capacity.
+  uint64_t epoch = 0;  // the epoch of this pandod
+  // Pages by state. Together with the padding page they sum to `capacity`.
   uint32_t free = 0;
   uint32_t evictable = 0;
   uint32_t protected_pages = 0;
@@ -38,8 +38,8 @@ static_assert(sizeof(Gauges) == 56);
 inline constexpr uint32_t kGaugeMagic = 0x47444e50;  // "PNDG"
 inline constexpr size_t kGaugePageBytes = 4096;
 
-// The page itself: a sequence lock around the figures. `sequence` is odd while
-// pandod writes them.
+// The page in memory: the figures, guarded by a sequence lock. `sequence` is
+// odd while pandod writes them.
 struct GaugePage {
   static constexpr size_t kWords = sizeof(Gauges) / sizeof(uint32_t);
 
@@ -65,8 +65,8 @@ inline void WriteGauges(const Gauges& gauges, GaugePage& page) {
   page.sequence.store(sequence + 2, std::memory_order_release);
 }
 
-// Reads the figures. None when the page was being written each time it looked,
-// which means that pandod was killed while it wrote.
+// Reads the figures. Returns none if the page was being written at each
+// attempt, which means that pandod was killed while it wrote.
 inline std::optional<Gauges> ReadGauges(const GaugePage& page) {
   constexpr int kAttempts = 1000;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -86,7 +86,7 @@ inline std::optional<Gauges> ReadGauges(const GaugePage& page) {
   return std::nullopt;
 }
 
-// The policy's name; safe whatever the page contains.
+// The name of the policy. This is safe whatever the page contains.
 inline std::string_view PolicyOf(const Gauges& gauges) {
   return {gauges.policy.data(),
           strnlen(gauges.policy.data(), gauges.policy.size())};

@@ -1,5 +1,5 @@
-// The memory of a lane: what a worker and pandod share so that a call needs no
-// socket. docs/protocol.md explains it to those who implement it themselves.
+// The memory of a lane, which a worker and pandod share so that a call needs no
+// socket. docs/protocol.md describes it for other implementations.
 //
 // A lane is one sealed memfd, mapped by both sides:
 //
@@ -7,11 +7,11 @@
 //   kSlotsOffset  Slot[kSlots]
 //   kArenaOffset  the arena: `arena_bytes` bytes for requests and answers
 //
-// The worker decides what lies where in the arena; pandod only reads the
-// request and writes the answer where a slot says. So nothing has to be given
-// back to pandod, and pandod never waits for a worker.
+// Only the worker manages the arena; pandod reads the request and writes the
+// answer where the slot says. So the worker has nothing to give back to pandod,
+// and pandod never waits for a worker.
 //
-// A call goes so:
+// A call takes these steps:
 //   1. The worker chooses a slot that is free and two ranges of the arena,
 //      fills in both the request and the slot, and sets the state to
 //      kSubmitted.
@@ -28,8 +28,8 @@
 //   6. A worker that has read an answer looks at `discarded`: if that is 1, it
 //      may have read zeros, and there is no answer.
 //
-// pandod takes every word that a worker can write for what it is: input. What
-// does not obey these rules closes the lane.
+// To pandod, every word that a worker can write is untrusted input. If a worker
+// breaks these rules, pandod closes the lane.
 #ifndef PANDO_LANE_LAYOUT_H_
 #define PANDO_LANE_LAYOUT_H_
 
@@ -52,11 +52,12 @@ static_assert(SharedWord::is_always_lock_free && sizeof(SharedWord) == 4);
 inline constexpr uint32_t kMagic = 0x4c444e50;  // "PNDL"
 inline constexpr uint32_t kVersion = 1;
 
-// A power of two.
+// The number of slots in a lane's memory, a power of two.
 inline constexpr uint32_t kSlots = 64;
 inline constexpr uint32_t kCacheLine = 64;
 
-// The methods of calls in slots: field numbers of pando.v1.BatchedRequest.
+// The method of a call in a slot. The numbers are field numbers of
+// pando.v1.BatchedRequest.
 enum class Method : uint32_t {
 #define PANDO_METHOD(number, field, service, name, role, kind) \
   k##name = (number),
@@ -66,42 +67,44 @@ enum class Method : uint32_t {
 
 enum class SlotState : uint32_t {
   kFree = 0,
-  // The worker has filled it in; it is pandod's until it is answered.
+  // The worker has filled the slot in. It belongs to pandod until pandod
+  // answers.
   kSubmitted = 1,
-  // `code` and `answer_bytes` are those of the answer.
+  // The answer is in the arena; `code` and `answer_bytes` describe it.
   kAnswered = 2,
-  // The call was carried out, but its answer has `answer_bytes` bytes, which is
-  // more than there is room for. A call with a request id is answered again
-  // over gRPC; of a call without one it is not known what it did.
+  // The call was carried out, but its answer has `answer_bytes` bytes, more
+  // than the slot has room for. If the call has a request id, the worker can
+  // repeat it over gRPC to get the answer. Otherwise the worker cannot know
+  // what the call did.
   kTooLarge = 3,
-  // The lane is closed: there will be no answer.
+  // The lane is closed, and there will be no answer.
   kClosed = 4,
 };
 
 // How the worker sleeps until a slot is answered.
 enum class Sleeper : uint32_t {
   kNobody = 0,
-  // A futex wait on the slot's `state`.
+  // In a futex wait on the slot's `state`.
   kOnSlot = 1,
-  // A futex wait on the lane's `answers`, for any of its slots.
+  // In a futex wait on the lane's `answers`, for any of its slots.
   kOnLane = 2,
 };
 
-// One call.
+// A slot: the room for one call.
 struct alignas(kCacheLine) Slot {
   SharedWord state;  // SlotState; a futex
-  // Written by the worker.
+  // Written by the worker. Offsets count from the start of the arena.
   SharedWord sleeper;  // Sleeper
   SharedWord method;   // Method
   SharedWord request_offset;
   SharedWord request_bytes;
   SharedWord answer_offset;
   SharedWord answer_capacity;
-  // The CPU that the caller runs on: pandod does not spin there.
+  // The CPU on which the caller runs; pandod does not spin on that CPU.
   SharedWord cpu;
   // Written by pandod.
-  SharedWord
-      code;  // google.rpc.Code; unless 0, the answer is google.rpc.Status
+  // A google.rpc.Code. Unless it is 0, the answer is a google.rpc.Status.
+  SharedWord code;
   SharedWord answer_bytes;
 };
 static_assert(sizeof(Slot) == kCacheLine);
@@ -110,21 +113,22 @@ struct Header {
   // Written by pandod before it shares the memory with the worker.
   SharedWord magic;
   SharedWord version;
-  SharedWord slots;  // how many may be used, at most kSlots
+  SharedWord slots;  // how many slots may be used, at most kSlots
   SharedWord arena_bytes;
-  // How long pandod spins for a call before it sleeps; a caller may spin as
+  // How long pandod spins for a call before it sleeps. A caller may spin as
   // long for its answer.
   SharedWord spin_nanoseconds;
 
   // Written by pandod.
-  alignas(kCacheLine) SharedWord awake;  // 1: it polls `submitted`: do not ring
-  SharedWord cpu;                        // the CPU that it runs on
-  SharedWord closed;                     // 1: it serves no more calls
-  SharedWord answers;                    // how many there were; a futex
+  // 1: pandod polls `submitted`, so do not ring.
+  alignas(kCacheLine) SharedWord awake;
+  SharedWord cpu;        // the CPU on which pandod runs
+  SharedWord closed;     // 1: pandod serves no more calls
+  SharedWord answers;    // counts answers; a futex
   SharedWord discarded;  // 1: what was in the arena is gone, or soon will be
 
-  // Written by the worker: how many calls it has published, and a ring of their
-  // slots.
+  // Written by the worker: how many calls it has published, and a ring with the
+  // numbers of their slots.
   alignas(kCacheLine) SharedWord submitted;
   alignas(kCacheLine) std::atomic<uint8_t> ring[kSlots];
 };
@@ -137,7 +141,7 @@ static_assert(offsetof(Header, discarded) == 80);
 static_assert(offsetof(Header, submitted) == 128);
 static_assert(offsetof(Header, ring) == 192);
 
-// The parts of a lane whose memory is mapped at `base`.
+// The parts of a lane's memory that is mapped at `base`.
 inline Header& HeaderAt(std::byte* base) {
   return *reinterpret_cast<Header*>(base);
 }

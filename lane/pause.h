@@ -3,7 +3,8 @@
 
 namespace pando::lane {
 
-// Tells the CPU that this thread is spinning.
+// Tells the CPU that this thread is spinning, so that it saves power and yields
+// to its sibling thread.
 inline void Pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

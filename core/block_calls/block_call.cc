@@ -166,7 +166,8 @@ absl::StatusOr<bool> BlockCall::Begin(Context& context) {
       is_answered_ = true;
       return false;
     }
-    // Another call began it and did not finish, or began to release it.
+    // The hold is not whole: another call has begun it and not finished, or has
+    // begun to release it. This call releases it first.
     if (there != nullptr && !parts.block_holds.Release(*there, work)) {
       return false;
     }
@@ -198,7 +199,7 @@ absl::StatusOr<bool> BlockCall::AnswerSome(Context& context) {
     stage_ = Stage::kUndo;
     return false;
   }
-  // Kinds may have been closed since the last step.
+  // The session may have closed kinds since the last step.
   RETURN_IF_ERROR(OpenKeysOf(parts, session, keys_, open_));
   for (; next_ < open_.size(); ++next_, next_key_ = 0) {
     const OpenKeys& keys = open_[next_];

@@ -9,7 +9,7 @@
 namespace pando {
 namespace {
 
-// Blocks whose places in the index are fetched before they are looked at.
+// How many blocks ahead the index entries are prefetched.
 constexpr size_t kFetchedAhead = 8;
 
 }  // namespace
@@ -102,7 +102,8 @@ void BlockCompletion::Complete(CacheParts& parts, BlockHold& hold,
                                size_t most) {
   const bool publishes = outcome_ == Outcome::kPublished;
   if (completed_ == 0) parts.blocks.NextUse();
-  // Without indices from the end, so that few become leaves.
+  // Without indices it goes from the end, so that a block is handled before
+  // those that it follows, and few blocks become leaves meanwhile.
   const size_t count = CountOf(hold);
   const size_t end = std::min(count, completed_ + most);
   for (; completed_ < end; ++completed_) {

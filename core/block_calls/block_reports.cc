@@ -10,7 +10,7 @@ namespace pando {
 namespace {
 
 constexpr uint32_t kStepHolds = 64;
-// Of a kind its names are copied, 1 KiB at most.
+// For each kind, at most 1 KiB of names is copied.
 constexpr size_t kStepKinds = 64;
 
 KindStats StatsOf(const BlockTable& blocks, const Kind& kind) {

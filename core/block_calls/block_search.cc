@@ -64,12 +64,13 @@ absl::Status BlockSearch::AnswerForwards(Context& context,
   return absl::OkStatus();
 }
 
-// In one step, so that no block of the row goes before the row is used.
+// This takes one step, so that no block of the row is evicted before the row is
+// used.
 absl::Status BlockSearch::AnswerRow(Context& context, const OpenKeys& keys,
                                     uint32_t window) {
   if (context.work == 0) return absl::OkStatus();
-  std::vector<BlockNumber> row;   // from its end
-  std::vector<BlockPlace> after;  // what was found after it, from the end
+  std::vector<BlockNumber> row;   // the row so far, last block first
+  std::vector<BlockPlace> after;  // answers behind the row, last one first
   for (size_t end = keys.count; end > 0 && row.size() < window;) {
     const size_t begin = end - std::min(end, kMany);
     const auto found = Find(context.parts, keys, begin, end);

@@ -115,7 +115,8 @@ absl::Status KindReset::Check(const CacheParts& parts,
   return parts.blocks.kinds().CheckRoom(numbers_.size());
 }
 
-// A number that is named twice is the older generation the second time.
+// If the call names a number twice, the second time it is not the newest
+// generation any more, and nothing new is made.
 void KindReset::Do(CacheParts& parts, Session& session) {
   KindTable& kinds = parts.blocks.kinds();
   for (KindNumber number : numbers_) {

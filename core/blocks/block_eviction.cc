@@ -1,4 +1,4 @@
-// BlockTable: how room is made.
+// The functions of BlockTable that make room.
 
 #include <algorithm>
 #include <array>
@@ -9,17 +9,18 @@
 namespace pando {
 namespace {
 
-// An extent takes warm blocks with it, so it moves only if that pays.
+// When an extent moves, warm blocks in it are lost. So it moves only if the
+// other kind's coldest leaf is more than twice as old.
 constexpr uint64_t IsMuchOlder(uint64_t age, uint64_t than) {
   return age > 2 * than;
 }
 
-// The extents that are compared before one is taken: those of the coldest
-// leaves, among so many of them, until so many records were looked at.
+// Before an extent is taken, so many extents are compared: those of the coldest
+// leaves. The search ends after so many leaves or so many records.
 constexpr size_t kComparedExtents = 8;
 constexpr size_t kLookedAtLeaves = 64;
 constexpr size_t kLookedAtRecords = 16'384;
-// How many kinds are asked for an extent.
+// How many of the coldest kinds are examined for an extent.
 constexpr size_t kAskedKinds = 4;
 
 }  // namespace
@@ -137,7 +138,8 @@ void BlockTable::EvictExtent(uint32_t number) {
   const Extent& extent = memory_.extent(number);
   Kind& kind = *extent.kind;
   const uint32_t used_slots = memory_.used_slots(number);
-  // Those that others follow do not become leaves first.
+  // Blocks are detached before any link is broken, so that blocks which others
+  // follow do not become leaves meanwhile.
   for (uint32_t slot = 0; slot < used_slots; ++slot) {
     const BlockNumber block = memory_.NumberIn(number, slot);
     if (At(block).block_state() != BlockState::kReady) continue;

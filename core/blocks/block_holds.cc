@@ -87,7 +87,7 @@ void BlockHolds::GiveUp(BlockHold& hold, BlockPlace place) {
   }
 }
 
-// Blocks go before those that they follow.
+// It goes from the back: a block is given up before the block that it follows.
 bool BlockHolds::GiveUpAll(BlockHold& hold, uint32_t& work) {
   while (hold.left > 0) {
     if (work == 0) return false;

@@ -33,7 +33,8 @@ std::optional<std::string> OptionalOf(const LedgerText& text) {
   return StringOf(text);
 }
 
-// FNV-1a: kinds whose facts were damaged are not taken over.
+// The FNV-1a hash of the facts. A kind whose facts are damaged is not taken
+// over.
 uint32_t CheckOf(const KindFacts& facts, uint32_t number) {
   uint32_t hash = 2'166'136'261 ^ number;
   const auto* const bytes = reinterpret_cast<const uint8_t*>(&facts);
@@ -47,7 +48,7 @@ uint32_t CheckOf(const KindFacts& facts, uint32_t number) {
 struct Layout {
   uint64_t extents_at;
   uint64_t records_at;
-  uint64_t records_bytes;  // of an extent
+  uint64_t records_bytes;  // the records of one extent
   uint64_t bytes;
 };
 
@@ -90,7 +91,7 @@ BlockLedger::BlockLedger(const BlockOptions& options) {
   const Layout layout = LayoutOf(options);
   std::byte* memory = options.ledger.data();
   if (options.ledger.empty()) {
-    // Untouched pages of it take no memory.
+    // Pages of it that are never touched take no memory.
     own_.reset(std::calloc(layout.bytes, 1));
     memory = static_cast<std::byte*>(own_.get());
     CHECK(memory != nullptr);

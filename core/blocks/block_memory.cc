@@ -80,7 +80,7 @@ void BlockMemory::GiveExtent(Kind& kind) {
   first_free_ = extents_[number].position;
   AddExtent(kind, number);
   AddToRoom(extents_[number], number);
-  // Records that other kinds left in it count no more.
+  // Records that other kinds left in the extent are not valid any more.
   ExtentFacts& facts = ledger_->extent(number);
   facts.used_slots = 0;
   BlockLedger::StoresBefore();

@@ -1,4 +1,5 @@
-// BlockTable: what a process before has left in the ledger.
+// The functions of BlockTable that take over what an earlier process left in
+// the ledger.
 
 #include <algorithm>
 #include <vector>

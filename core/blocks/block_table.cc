@@ -8,8 +8,7 @@
 namespace pando {
 namespace {
 
-// How far Link looks back. What is further away stays as if nothing was before
-// it.
+// How many links Link follows back. If there are more, it makes no link.
 constexpr uint32_t kMostLinks = 4'096;
 
 }  // namespace
@@ -31,7 +30,8 @@ void BlockTable::FindMany(const Kind& kind, std::string_view keys,
     hashes[i] = HashOf(keys.substr(i * key_bytes, key_bytes));
     blocks.Prefetch(hashes[i]);
   }
-  // Nearly always the only one with such a hash.
+  // The first block with the hash is nearly always the right one; the last loop
+  // checks that.
   for (size_t i = 0; i < found.size(); ++i) {
     found[i] = kNoBlock;
     blocks.Find(hashes[i], [&](BlockNumber block) {
@@ -103,7 +103,7 @@ BlockNumber BlockTable::Reserve(Kind& kind, std::string_view key,
 uint32_t BlockTable::Link(Kind& kind, BlockNumber block, BlockNumber previous) {
   BlockRecord& record = At(block);
   uint32_t links = 0;
-  // A detached block is never followed: it may go at any time.
+  // No block may follow a detached block, which may go at any time.
   if (previous == kNoBlock || previous == block ||
       PreviousOf(kind, record) != kNoBlock ||
       At(previous).block_state() == BlockState::kDetached ||
@@ -112,13 +112,13 @@ uint32_t BlockTable::Link(Kind& kind, BlockNumber block, BlockNumber previous) {
     return links;
   }
   record.previous = previous;
-  BlockLedger::StoresBefore();  // with another one the old generation is bad
+  BlockLedger::StoresBefore();  // the old generation does not fit the new block
   record.previous_generation = At(previous).generation;
   Change(kind, previous, [](BlockRecord& r) { ++r.followers; });
   return links;
 }
 
-// Blocks that follow each other in a circle would stay for ever.
+// Blocks that follow each other in a circle would never become leaves.
 bool BlockTable::MayComeBefore(const Kind& kind, BlockNumber block,
                                BlockNumber previous, uint32_t& links) const {
   if (At(block).followers == 0) return false;
@@ -171,8 +171,9 @@ bool BlockTable::MakeFindable(Kind& kind, BlockNumber block) {
     return true;
   }
   if (At(other).block_state() == BlockState::kReady) return false;
-  // It was reserved later, and is not published yet. A publication is one hold
-  // of the mutex, however many blocks it has of which this is so.
+  // The other block was reserved later and is not published yet. Replace is
+  // fast, which matters because a publication handles all its blocks under one
+  // hold of the mutex.
   kind.index->blocks.Replace(hash, other, block);
   At(other).set_state(BlockState::kDetached);
   Unlink(kind, other);
@@ -216,7 +217,7 @@ void BlockTable::Unlink(Kind& kind, BlockNumber block) {
   }
   record.previous = kNoBlock;
   if (record.followers == 0) return;
-  // Links to it are not good from now on.
+  // A new generation makes all links to the block bad.
   record.followers = 0;
   record.generation = memory_.NextGeneration(memory_.ExtentNumberOf(block));
 }
@@ -252,7 +253,7 @@ bool BlockTable::FreeEnded(uint32_t& work) {
   while (work > 0) {
     Kind* const kind = kinds_.NextEnded();
     if (kind == nullptr) return false;
-    // An extent that is still held goes when it is not held any more.
+    // An extent that is still held is freed by Unhold or Free later.
     bool has_more = false;
     for (size_t i = kind->extents.size(); i-- > 0;) {
       const uint32_t extent = kind->extents[i];

@@ -148,7 +148,7 @@ void KindTable::Recover() {
     std::optional<BlockKind> info = ledger_->KindIn(cell);
     if (!info.has_value()) continue;
     if (!Check(info->spec, 0).ok() || Find(info->number) != nullptr) {
-      ledger_->RemoveKind(cell);  // not as this code makes them
+      ledger_->RemoveKind(cell);  // this code would not have made it so
       continue;
     }
     last_number_ = std::max(last_number_, info->number.value());

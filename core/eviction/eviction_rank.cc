@@ -3,7 +3,7 @@
 namespace pando {
 namespace {
 
-// Inserts after which slru protects a node.
+// From so many inserts on, slru protects a node.
 constexpr uint32_t kProtectedHits = 2;
 
 }  // namespace
@@ -25,7 +25,7 @@ EvictionRank EvictionRankOf(EvictionPolicyKind kind, const Node& node) {
     case EvictionPolicyKind::kPriority:
       return {node.priority, node.last_access, node.id};
     case EvictionPolicyKind::kReuse:
-      break;  // has an index beside the node
+      break;  // ReusePolicy computes its rank itself
     case EvictionPolicyKind::kSlru:
       return {node.hit_count >= kProtectedHits, node.last_access, node.id};
   }

@@ -31,7 +31,8 @@ void LruPolicy::Unlink(Node& node) {
   node.older = node.newer = nullptr;
 }
 
-// When all are between their neighbours and these in order, the ring is whole.
+// If each node is between its neighbours and in order with them, the whole ring
+// is right.
 void LruPolicy::AppendViolations(const Node& node,
                                  std::vector<std::string>& violations) const {
   const auto expect = [&](bool holds, const char* what) {

@@ -13,8 +13,8 @@ QuotaClasses::QuotaClasses(std::vector<QuotaClass> configured)
 }
 
 uint32_t QuotaClasses::ClassOf(const NamespaceKey& key) const {
-  // fnmatch would take a zero byte for the end of the key: it is shown another
-  // byte there, which only a wildcard matches.
+  // To fnmatch, a zero byte would be the end of the key. So it gets another
+  // byte in its place, which only a wildcard matches.
   std::string extra_key = key.extra_key.value_or("");
   std::replace(extra_key.begin(), extra_key.end(), '\0', '\1');
   for (uint32_t i = 0; i + 1 < count(); ++i) {

@@ -5,8 +5,8 @@ namespace {
 
 double SecondsOf(uint32_t tenths) { return tenths / 10.0; }
 
-// A root is made anew each time its namespace is, so the beginning of a prompt
-// is named by the namespace.
+// A namespace gets a new root each time it is made anew. Therefore the start of
+// a prompt is named by the namespace, not by its root.
 GhostList::Place PlaceAfter(const Node& node) {
   return node.is_root() ? GhostList::StartOf(*node.ns->key)
                         : GhostList::AfterNode(Slab<Node>::HandleOf(node));
@@ -48,8 +48,8 @@ void CacheJournal::NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
   traffic.loaded_hit_tokens += uint64_t{loaded_pages} * page_tokens;
 }
 
-// A locked node counts as used until now. Many nodes of a path were used
-// together, so that they are recorded together.
+// A locked node counts as used until now. Neighbouring nodes of a path that
+// were used at the same time are recorded together.
 void CacheJournal::NoteReuse(const Node& end, uint32_t now) {
   uint32_t gap = 0;
   uint32_t pages = 0;
@@ -65,9 +65,10 @@ void CacheJournal::NoteReuse(const Node& end, uint32_t now) {
   if (pages > 0) measured_.reuse_gap_seconds.Record(SecondsOf(gap), pages);
 }
 
-// A node has had at least as many hits as those below it; the insert that made
-// it is counted as the first, and is none. While the tree is described, the log
-// may not know the page; a later hit tells of it.
+// A node has at least as many hits as the nodes below it. hit_count includes
+// the insert that made the node, which is no hit; hence `<=`. While the tree is
+// being described, the log may not know the page yet; a later hit will report
+// it.
 void CacheJournal::NoteHit(const Node& end) {
   if (first_told_hit_ == 0 || description_.has_value()) return;
   const Node* node = &end;
@@ -85,7 +86,8 @@ void CacheJournal::NoteRejectedQuota(uint32_t quota_class) {
 void CacheJournal::NoteLockEnd(LockEnd end, absl::Time taken_at) {
   ++counters_.locks_released;
   ++measured_.ended_locks[end];
-  // Milliseconds, as a quotient of durations takes longer than all of this.
+  // It converts to milliseconds first, because the division of two durations
+  // would take longer than the rest of this function.
   measured_.lock_hold_seconds.Record(
       static_cast<double>(absl::ToInt64Milliseconds(time_ - taken_at)) / 1000);
 }

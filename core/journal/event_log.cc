@@ -5,8 +5,9 @@
 namespace pando {
 namespace {
 
-// Events that name more pages than the tree can hold, so many times over, cost
-// more than to say what it holds. A large tree needs no such reserve.
+// A log may name at most this many times the pages of the tree. With more, it
+// is cheaper to drop the events and describe the whole tree anew. For a tree of
+// kLargeTreePages or more, one time its pages is enough.
 constexpr size_t kMaxTreesWorth = 4;
 constexpr size_t kLargeTreePages = size_t{1} << 22;
 

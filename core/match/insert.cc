@@ -16,8 +16,8 @@ std::span<const Token> TokensOf(const SegmentRef& segment) {
   return {segment->tokens(), segment->token_count()};
 }
 
-// How many of the pages that the insert lists first are the cache's own there:
-// nearly always the whole overlap.
+// How many of the first pages of the insert are already the cache's own pages:
+// nearly always all that overlap with what is cached.
 size_t CountCanonical(const InsertRequest& request,
                       std::span<const PageId> canonical) {
   return std::ranges::mismatch(request.pages, canonical).in1 -
@@ -42,8 +42,8 @@ absl::Status CheckPages(CacheParts& parts, const InsertRequest& request,
   return parts.pool.CheckReserved(session.reserved, own);
 }
 
-// The facts of an insert's request that are known by now. A request without an
-// admission begins with its insert.
+// What is known of the insert's request by now. A request without an admission
+// begins with its insert.
 RequestFacts FactsOf(CacheParts& parts, const InsertRequest& request,
                      const InsertTarget& target, uint32_t cached_pages) {
   const uint32_t page_tokens = parts.page_tokens();
@@ -67,8 +67,8 @@ void NoteStored(CacheJournal& journal, const Node& parent, const Node& leaf) {
   journal.NoteStored(leaf);
 }
 
-// Adds what is new after `position`, where the first `existing` pages end.
-// Returns where the insert ends.
+// Publishes the pages after the first `existing` ones, which are cached already
+// and end at `position`. Returns where the insert ends.
 TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
                          Session& session, SegmentRef& segment,
                          TreePosition position, size_t existing,
@@ -120,8 +120,8 @@ uint32_t FreeDuplicates(CacheParts& parts, const InsertRequest& request,
   return freed;
 }
 
-// An insert may ask for less than its class allows, which is in the limits as
-// they are now.
+// Follows the insert's hints on its next use. It never retains longer than the
+// present limit of the quota class.
 void TakeHints(CacheParts& parts, const InsertRequest& request, Node& end) {
   if (end.is_root()) return;
   if (request.expected_reuse == ExpectedReuse::kEnded) {

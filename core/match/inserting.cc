@@ -180,7 +180,8 @@ absl::Status Inserting::WalkPart(const CacheParts& parts,
   return absl::OkStatus();
 }
 
-// The anchor goes with the parts, or the next one begins where the last ended.
+// A part begins at the anchor if that moves along with the parts, else at the
+// handle where the last part ended.
 InsertRequest Inserting::PartRequest() const {
   const size_t count = PartPages();
   const bool is_last = next_ + count == request_.pages.size();
@@ -274,8 +275,8 @@ void Inserting::NotePart(const CacheParts& parts, const Session& session,
   anchors_ = anchor != nullptr ? anchor->prompt : HeldPrompt();
 }
 
-// Pages that are not published count as evicted, unless the anchor was to keep
-// them.
+// The pages that cannot be published are freed as if they were evicted. If the
+// anchor was to keep them (kRelock), the insert fails.
 void Inserting::GiveUp(CacheParts& parts, Session& session,
                        const absl::Status& why) {
   if (request_.lock_action == LockAction::kRelock) status_ = why;

@@ -15,8 +15,8 @@
 namespace pando {
 namespace {
 
-// The request's tokens after the match. Empty when max_tokens ended the match
-// before the request's handle: those tokens were not sent.
+// The request's tokens after the match. They are empty if max_tokens made the
+// match end before the request's handle, because those tokens were not sent.
 std::span<const Token> TokensAfter(uint32_t matched_tokens,
                                    const MatchRequest& request) {
   if (matched_tokens < request.after.tokens) return {};
@@ -30,11 +30,11 @@ PrefixQuery QueryOf(const MatchRequest& request) {
           .after = request.after};
 }
 
-// The room that an admission takes beside the match itself.
+// What an admission needs in addition to the match.
 struct Admission {
   uint32_t quota_class;
   uint32_t missing_pages;  // to be reserved
-  size_t held_tokens;      // that the lock will hold
+  size_t held_tokens;      // tokens that the lock will hold
 };
 
 // The tokens that the lock of a match of `matched_tokens` holds for later

@@ -10,7 +10,8 @@ namespace {
 void Give(CacheParts& parts, BlockOwner& owner, bool is_reservation,
           std::span<const BlockNumber> blocks) {
   for (uint64_t id = 1; !blocks.empty(); ++id) {
-    // As many as a call names, so that no step over them is longer.
+    // A hold gets no more blocks than a call may name, so that later steps over
+    // it are not longer.
     const auto some = blocks.first(std::min(blocks.size(), kMaxBlockKeys));
     blocks = blocks.subspan(some.size());
     BlockHold& hold = parts.block_holds.Add(

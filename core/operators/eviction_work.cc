@@ -22,8 +22,8 @@ bool FlushWork::FindsNothing(const RadixTree& tree) {
   return false;
 }
 
-// Goes through the nodes cell by cell. A node that is no leaf yet becomes one
-// when the last below it goes, and goes with it.
+// Goes through the nodes cell by cell. A node that is not a leaf yet becomes
+// one when its last descendant is evicted, and is then evicted with that.
 bool FlushWork::Step(CacheParts& parts) {
   const RadixTree& tree = parts.tree;
   if (next_ == 0 && FindsNothing(tree)) return true;

@@ -27,8 +27,8 @@ size_t CommonTokens(const Token* cached, std::span<const Token> page) {
   return static_cast<size_t>(end - page.begin());
 }
 
-// How many tokens of `page` the cache has in common with it after `position`,
-// at most; none when nothing is cached after it.
+// The most tokens that `page` has in common with a page that is cached after
+// `position`; none if nothing is cached there.
 std::optional<size_t> LongestContinuation(TreePosition position,
                                           std::span<const Token> page,
                                           uint32_t page_tokens) {
@@ -80,7 +80,7 @@ void ExplainEnd(const CacheParts& parts, const FoundPrefix& found,
       LongestContinuation(found.position, page, page_tokens);
   if (!common.has_value()) return;
   result.end = MatchEnd::kDiverged;
-  // A pair of tokens is common once its second token is.
+  // In a bigram namespace, a pair is common only if its second token is, too.
   const size_t units = *common - std::min<size_t>(*common, lookahead);
   result.diverged_at = result.matched_tokens + static_cast<uint32_t>(units);
 }
@@ -161,9 +161,9 @@ void Explanation::ExplainMatch(const CacheParts& parts) {
   result_.is_pending = parts.pending.Find(found, query) != nullptr;
 }
 
-// A lock on a descendant of the prefix's end holds all of the prefix; one
-// elsewhere holds what its node has in common with it. The prefix is looked up
-// anew in each step, as the tree may have changed.
+// A lock on a descendant of the prefix's end protects the whole prefix. A lock
+// elsewhere protects what its node has in common with the prefix. The prefix is
+// looked up anew in each step, as the tree may have changed.
 bool Explanation::FindLocks(const CacheParts& parts) {
   const FoundPrefix found =
       FindPrefix(parts.tree, {.ns = ns_, .tokens = tokens_}, nullptr).value();

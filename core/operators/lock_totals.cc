@@ -9,7 +9,8 @@ namespace pando {
 bool LockTotals::Step(const CacheParts& parts) {
   uint32_t left = kStepCells;
   if (!has_all_locks_) has_all_locks_ = AddLocks(parts.sessions, left);
-  // A node ends before those below it, so these have been added by its turn.
+  // A node ends before its descendants do, so their totals have been added when
+  // its turn comes.
   for (; left > 0 && !deepest_.empty(); --left) {
     std::pop_heap(deepest_.begin(), deepest_.end());
     const Handle handle = deepest_.back().second;

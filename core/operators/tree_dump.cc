@@ -40,8 +40,9 @@ bool TreeDumpWork::BeginNextNamespace(const RadixTree& tree) {
   return true;
 }
 
-// Lists nothing when the node is gone: its descendants are gone, too. If splits
-// have put nodes between it and the ancestor that was listed, these come first.
+// Lists a node. If it is gone, lists nothing, because its descendants are gone,
+// too. If splits have put nodes between it and its listed ancestor, lists those
+// first.
 void TreeDumpWork::List(const RadixTree& tree, const Place& place) {
   const Node* const node = tree.FindNode(place.node);
   if (node == nullptr) return;
@@ -70,7 +71,7 @@ void TreeDumpWork::List(const RadixTree& tree, const Place& place) {
   PushChildren(*node, depth);
 }
 
-// Pushes the children so that the first one is listed next; no more of them
+// Pushes the children so that the first one is listed next, but no more of them
 // than the limit still allows.
 void TreeDumpWork::PushChildren(const Node& node, uint32_t depth) {
   const auto first = static_cast<ptrdiff_t>(places_.size());

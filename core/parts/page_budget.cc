@@ -186,7 +186,7 @@ PageBudget::Flushed PageBudget::Flush(uint32_t begin, uint32_t end,
         evicted_);
   }
   flushed.pages = FreeEvicted(EvictionReason::kFlush);
-  // The last node may have more.
+  // The last node may have more pages.
   if (flushed.pages == pages) --flushed.next;
   if (flushed.pages > 0 && tree_->node_count() == 0) journal_->NoteEmptied();
   return flushed;

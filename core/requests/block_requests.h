@@ -158,8 +158,8 @@ enum class BlockEviction {
 };
 inline constexpr size_t kBlockEvictions = 3;
 
-// Counts of what happened to the blocks of a kind, since this process knows the
-// kind.
+// Counts of what happened to the blocks of a kind, since this process made the
+// kind or took it over.
 struct KindCounters {
   uint64_t hits = 0;     // keys that Lookup and Acquire found ready
   uint64_t misses = 0;   // keys that they found missing

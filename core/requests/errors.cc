@@ -10,7 +10,7 @@ namespace pando {
 namespace {
 
 constexpr absl::string_view kReasonPayload = "pando/reason";
-// One byte: the number of the subject.
+// The payload is one byte, the number of the subject.
 constexpr absl::string_view kSubjectPayload = "pando/subject";
 
 struct ReasonEntry {

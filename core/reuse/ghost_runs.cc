@@ -9,7 +9,7 @@ constexpr uint64_t kPagesOfCache = 16;
 
 }  // namespace
 
-// All memory is taken at once, so that nothing grows while calls wait.
+// All memory is allocated here, so that nothing has to grow while calls wait.
 GhostRuns::GhostRuns(uint32_t capacity_pages)
     : max_pages_(std::min<uint64_t>(kPagesOfCache * capacity_pages, kMaxPages)),
       max_ghosts_(

@@ -67,7 +67,8 @@ void History::PutAfter(RunLink link, RunLink older) {
   Link(link, newer);
 }
 
-// What is locked is passed over for good: it is the newest once it is unlocked.
+// A locked node is passed over for good, because it becomes the newest when it
+// is unlocked.
 Node* History::OldestUnlocked(uint32_t quota_class) {
   RunLink& link = oldest_unlocked_[quota_class];
   for (; link != kNoRun; link = At(link).newer) {

@@ -10,7 +10,7 @@
 namespace pando {
 namespace {
 
-// How many of the bounds, which are sorted, are not above the value.
+// How many of the sorted bounds are at most `value`.
 uint32_t LevelOf(uint32_t value, std::span<const uint32_t> bounds) {
   return static_cast<uint32_t>(std::ranges::upper_bound(bounds, value) -
                                bounds.begin());
@@ -44,7 +44,8 @@ double AgeBound(uint32_t bin) {
 }
 
 uint32_t FirstAge(uint32_t bin) {
-  // An even power of two is whole, whatever exp2 rounds.
+  // The bound of an odd bin is a whole power of two, so it is computed exactly,
+  // without exp2.
   if (bin == 0) return 0;
   if (bin % 2 == 1) return 1u << (bin - 1) / 2;
   return static_cast<uint32_t>(std::ceil(AgeBound(bin)));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint32_t kMaxUses = 255;
 
-// That of the last page of a node, perhaps unknown.
+// The print of the last page of a node; 0 if it is not known.
 PagePrint LastPrintOf(const Node& node) {
   const std::span<const PagePrint> prints = node.prints();
   return prints.empty() ? 0 : prints.back();
@@ -152,7 +152,7 @@ void ReuseLearner::SetPart(Node& node, const Part& part,
   Reclassify(node, ClassOf(part, request));
 }
 
-// It counts as used as often as it was inserted.
+// The node counts as used once for each insert of it.
 void ReuseLearner::Meet(Node& node, const RequestFacts* request) {
   MakePrints(node);
   const uint32_t uses = std::clamp(node.hit_count, uint32_t{1}, kMaxUses);
@@ -165,7 +165,8 @@ void ReuseLearner::Meet(Node& node, const RequestFacts* request) {
   }
 }
 
-// A request's own pages are those that it used last.
+// A later use by the same request counts no reuse; it only updates the class of
+// pages that this request used last.
 void ReuseLearner::BeginUse(Node& node, const RequestFacts* request) {
   if (!Knows(node)) {
     Meet(node, request);
@@ -221,8 +222,8 @@ void ReuseLearner::Trim(Node& leaf, uint32_t kept, bool is_evicted) {
   history_.Remove(LinkOf(leaf));
 }
 
-// All room is made before the run is cut, so that whatever goes, the shadow
-// knows how many pages each run has.
+// All room is made before the run is cut. So whichever ghost is forgotten, the
+// shadow still knows how many pages each run has.
 void ReuseLearner::AddGhost(const Node& leaf, uint32_t kept) {
   const std::span<const PagePrint> prints = leaf.prints().subspan(kept);
   if (const auto known = ghosts_.Find(prints.front())) ForgetGhost(*known);
@@ -236,7 +237,7 @@ void ReuseLearner::AddGhost(const Node& leaf, uint32_t kept) {
   shadow_.Evicted(ghost, is_in_turn);
 }
 
-// It was used as far as it is cut.
+// Takes pages that were used again off the front of a ghost.
 void ReuseLearner::CutGhost(uint32_t slot, uint32_t pages) {
   if (pages == ghosts_.pages(slot)) return DropGhost(slot);
   const auto other = ghosts_.Find(ghosts_.print(slot, pages));

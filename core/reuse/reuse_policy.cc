@@ -9,7 +9,8 @@
 namespace pando {
 namespace {
 
-// LRU's victim stays if another is worth less than this share of it.
+// Another leaf goes instead of LRU's victim only if its index is below this
+// share of the index of LRU's victim.
 constexpr float kMargin = 0.7f;
 
 }  // namespace
@@ -34,7 +35,8 @@ bool ReusePolicy::Fill(uint32_t nodes) {
   return false;
 }
 
-// The learner may go before what is left is forgotten.
+// Detaches at once, because the learner may be deleted before all nodes are
+// forgotten.
 bool ReusePolicy::Shrink(uint32_t nodes) {
   Detach();
   return earlier_.Shrink(nodes);

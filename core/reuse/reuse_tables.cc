@@ -8,20 +8,22 @@ namespace {
 
 constexpr float kPriorHazard = 0.15f;
 constexpr float kMaxHazard = 0.97f;
-// The prior weighs as much as this many requests.
+// The prior weighs as much as the new pages of this many requests.
 constexpr float kPriorRequests = 16;
-// Factors but the first two are fitted for so many bins at once.
+// The first two factors are fitted for each bin, the others for so many bins
+// together.
 constexpr uint32_t kZone = 8;
 
-// The bins of ages below 1,024.
+// The number of bins for ages below 1,024.
 constexpr uint32_t kChanceBins = 21;
 
-// A round takes longer the more is known, and then what is known fades.
+// A round takes a 16th of the ticks so far, within these bounds. Counts fade
+// once rounds have the maximal length.
 constexpr uint32_t kMinRoundTicks = 128;
 constexpr uint32_t kMaxRoundTicks = 1024;
 constexpr uint32_t kTicksOfRound = 16;
 constexpr float kFade = 1 - 1.0f / kTicksOfRound;
-// To fit an index takes as long as to sum up so many classes.
+// Fitting the indexes of a class takes as long as summing up so many classes.
 constexpr uint32_t kIndexWork = 8;
 
 const std::array<float, kAgeBins>& BinWidths() {
@@ -60,7 +62,7 @@ void ReuseTables::CountReached(uint32_t reuse_class, uint32_t bin,
   reached_[reuse_class][bin] += static_cast<float>(pages);
 }
 
-// What has faded may be less than what is moved.
+// Because of fading, the count may be less than the pages that move.
 void ReuseTables::Reclassify(uint32_t from, uint32_t to, uint32_t bin,
                              uint32_t pages) {
   for (uint32_t b = 0; b <= bin; ++b) {
@@ -142,8 +144,9 @@ void ReuseTables::EndFactor(uint32_t factor, float pages_a_request) {
   expected_ = {};
 }
 
-// For each bin in which the wait may begin, in the middle of it, the chance of
-// reuse and the time until it, summed up from bin to bin.
+// The wait begins in the middle of bin `begin`. For each `begin`, the chance of
+// reuse and the time spent waiting are summed up bin by bin, and the best ratio
+// of the two is kept.
 void ReuseTables::FitIndex(uint32_t reuse_class, const Factors& factors) {
   const Row hazards = HazardsOf(factors, reuse_class, kFactors);
   const Row& widths = BinWidths();

@@ -5,7 +5,7 @@
 namespace pando {
 namespace {
 
-// This share of all pages that were asked for may be lost.
+// The shadow allows to lose this share of all requested pages.
 constexpr double kLossOfRequests = 0.0013;
 
 }  // namespace
@@ -52,7 +52,7 @@ void ShadowLru::FrontLeaves(RunLink ghost, uint32_t pages) {
   SetBoundary(run.newer);
 }
 
-// LRU, too, would trim a run from its tail.
+// LRU would trim a run from its tail, too, so the shadow keeps the front.
 void ShadowLru::Divided(RunLink front, uint32_t front_pages, RunLink tail) {
   if (boundary_ != front && boundary_ != tail) return;
   const bool is_tail_in = boundary_pages_ > front_pages;

@@ -14,8 +14,8 @@ std::span<const Token> PendingPages::FirstPage(const Namespace& ns,
   return tokens.first(SpelledTokens(lookahead, 1, page_tokens));
 }
 
-// The lock of the session that computes a page ends before it, so a node ends
-// there.
+// The session that computes a page holds a lock that ends right before the
+// page, so a node ends there. Inside a node, there is no pending page.
 PendingPage* PendingPages::Find(const FoundPrefix& found,
                                 const PrefixQuery& query) const {
   if (found.ns == nullptr || found.pages == found.max_pages ||

@@ -20,7 +20,8 @@ LockRecord& SessionHoldings::TakeLock(Session& session, Node& node) {
 }
 
 void SessionHoldings::MoveLock(LockRecord& lock, Node& descendant) {
-  // When the page is still pending, the insert has published another one.
+  // If the page is still pending here, the insert has published another page in
+  // its place.
   pending_->End(lock.pending, PendingOutcome::kGivenUp);
   tree_->MoveLock(*lock.node, descendant);
   sessions_->MoveLock(lock, descendant);
@@ -94,13 +95,14 @@ void SessionHoldings::WriterGone(WriterId writer) {
   std::vector<Session*> lost;
   sessions_->ForEachSession([&](Session& session) {
     session.writers.Remove(writer);
-    // While its stream lives, so does the session: another process may hold it.
+    // While its stream lives, the session lives, too, because another process
+    // may use it.
     if (session.lost_at.has_value() && session.writers.AreGone()) {
       lost.push_back(&session);
     }
   });
   for (Session* session : lost) EndLost(*session);
-  // The holdings of these are not in quarantine yet.
+  // Ended sessions whose pages are not in quarantine yet must know it, too.
   sessions_->ForEachEnded(
       [&](Session& session) { session.writers.Remove(writer); });
 }
@@ -108,7 +110,8 @@ void SessionHoldings::WriterGone(WriterId writer) {
 void SessionHoldings::Expire(absl::Duration quarantine) {
   const absl::Time now = journal_->time();
   FreeBatches(quarantine_.TakeReleasable(now));
-  // The order in which locks go decides what is evicted first.
+  // The sessions end in a fixed order, because the order in which locks are
+  // released decides what is evicted first.
   std::vector<Session*> lost;
   sessions_->ForEachSession([&](Session& session) {
     if (session.lost_at.has_value() && *session.lost_at <= now) {

@@ -227,7 +227,8 @@ absl::Status SessionTable::CheckMoreBytes(const Session& session,
                    " are kept for the session; the limit is ", limit));
 }
 
-// A part of pandod keeps to less by itself, here and below.
+// The limits of blocks do not apply to internal sessions, which limit
+// themselves.
 absl::Status SessionTable::CheckMoreLockedBlocks(const Session& session) const {
   const uint32_t limit = limits_.max_block_locks;
   if (limit == 0 || session.is_internal || session.blocks->locked < limit) {

@@ -10,9 +10,11 @@
 namespace pando {
 namespace {
 
-// std::vector would copy ids, which are a class, one by one.
+// It uses memcpy, because std::vector would copy objects of class PageId one by
+// one.
 void AppendPages(std::span<const PageId> from, std::vector<PageId>& to) {
-  if (from.empty()) return;  // data() may be null, which memcpy may not get
+  // Data() may be null, and memcpy must not get a null pointer.
+  if (from.empty()) return;
   const size_t old_size = to.size();
   to.resize(old_size + from.size());
   std::memcpy(to.data() + old_size, from.data(), from.size_bytes());
@@ -114,9 +116,10 @@ TreePosition RadixTree::Walk(TreePosition position,
   return position;
 }
 
-// How many of the `pages` pages of `node` from `first_page` on equal `tokens`;
-// the first `known` pages are known to. Compares everything at once, because
-// that usually succeeds, and halves the range on a difference.
+// Returns how many of the `pages` pages of `node`, from `first_page` on, equal
+// `tokens`. The first `known` pages are known to be equal. It compares
+// everything at once, because that usually succeeds, and halves the range if
+// there is a difference.
 uint32_t RadixTree::CommonPages(const Node& node, uint32_t first_page,
                                 const Token* tokens, uint32_t pages,
                                 uint32_t known) const {
@@ -288,7 +291,7 @@ Node* RadixTree::Unlock(Node& node, uint32_t& steps) {
   ++now_;
   uint32_t pages = 0;
   uint32_t left = steps;
-  Node* next = &node;  // that loses the lock
+  Node* next = &node;  // the node that loses the lock next
   for (; left > 0; --left) {
     const AuditedChange change(*this, *next);
     CHECK(next->lock_count > 0);
@@ -297,7 +300,8 @@ Node* RadixTree::Unlock(Node& node, uint32_t& steps) {
     next->used_at = time_;
     if (learner_ != nullptr) learner_->BeginUse(*next, nullptr);
     pages += next->page_count;
-    // It counted this node as a locked child, and counts the lock instead.
+    // The parent counted this node as a locked child. Its count stays the same,
+    // because it now counts the moved lock instead.
     next = next->parent;
   }
   ChangingOrder& order = OrderOf(node);

@@ -40,8 +40,8 @@ void RadixTree::Evict(uint32_t count, std::span<uint32_t> limits,
   }
 }
 
-// Fetches the index entry of what is likely to be the next victim while this
-// one is removed: in a large tree it is in no CPU cache.
+// While one victim is removed, prefetches the index entry of the likely next
+// victim, which in a large tree is in no CPU cache.
 void RadixTree::PrefetchAfter(const Node& victim) const {
   if (!is_linked_) return;
   const Node* next = victim.newer;

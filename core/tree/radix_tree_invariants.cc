@@ -57,7 +57,8 @@ void RadixTree::AppendViolations(const Node& node, int64_t lock_count,
                                     " are counted"));
 }
 
-// Each is listed once below its parent, if all are between their neighbours.
+// If each node is between its neighbours, each is listed exactly once below its
+// parent.
 void RadixTree::AppendLinkViolations(
     const Node& node, std::vector<std::string>& violations) const {
   const Node* const previous = node.previous_sibling;
