@@ -108,7 +108,7 @@ class BlockCache {
   absl::StatusOr<uint32_t> Discard(SessionId session,
                                    std::span<const ReservationId> reservations);
 
-  // For operators.
+  // Statistics for operators.
   BlockStats Stats();
   // Says why a key is found or not. KIND_UNKNOWN, or INVALID_FIELD if the key
   // has the wrong length.

@@ -14,7 +14,7 @@ class PrefixCache;
 // waits. It counts in the session's account, next to what the cache itself
 // keeps, until this object is destroyed or the session ends. The owner of the
 // memory owns this object too. The destructor takes the mutex of the cache, so
-// whoever destroys it must hold no mutex that another thread holds while it
+// the destroying thread must hold no mutex that another thread holds while it
 // calls the cache.
 class KeptBytes {
  public:
@@ -31,6 +31,7 @@ class KeptBytes {
   }
   ~KeptBytes();
 
+  // Whether it counts any memory.
   bool counts() const { return cache_ != nullptr; }
 
  private:

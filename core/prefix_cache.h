@@ -73,8 +73,9 @@ class PrefixCache {
     uint32_t high_free_pages = 0;
     std::vector<QuotaClass> quota_classes = {};
     SessionLimits session_limits = {};
-    // From which hit of a page on events report its hits; 0: events report no
-    // hits. A hit is an insert by another request that contains the page.
+    // Events report the hits of a page from its hit of this number on; 0:
+    // events report no hits. A hit is an insert by another request that
+    // contains the page.
     uint32_t first_told_hit = 0;
     BlockOptions blocks = {};
     // The cache calls this for each wait that ends without being cancelled:

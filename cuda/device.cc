@@ -14,7 +14,7 @@
 namespace pando::cuda {
 namespace {
 
-// As nvidia-smi writes it: 8-4-4-4-12 hexadecimal digits.
+// Writes a UUID as nvidia-smi does: 8-4-4-4-12 hexadecimal digits.
 std::string UuidText(const CUuuid& uuid) {
   std::string text;
   for (size_t i = 0; i < sizeof(uuid.bytes); ++i) {

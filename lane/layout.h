@@ -84,9 +84,9 @@ enum class SlotState : uint32_t {
 // How the worker sleeps until a slot is answered.
 enum class Sleeper : uint32_t {
   kNobody = 0,
-  // In a futex wait on the slot's `state`.
+  // The worker waits on the futex `state` of the slot.
   kOnSlot = 1,
-  // In a futex wait on the lane's `answers`, for any of its slots.
+  // The worker waits on the futex `answers` of the lane, for any of its slots.
   kOnLane = 2,
 };
 

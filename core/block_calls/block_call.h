@@ -79,7 +79,7 @@ class BlockCall : public SteppedWork {
   BlockCall(SessionId session, std::optional<BlockHold::Name> name,
             std::span<const BlockKeys> keys, bool all);
 
-  // What a step works with.
+  // The objects that a step works with.
   struct Context {
     CacheParts& parts;
     Session& session;

@@ -22,7 +22,7 @@ struct Extent {
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
   Kind* kind = nullptr;  // null: it is free
-  // Its records in the ledger.
+  // The records of its slots, in the ledger.
   std::byte* records = nullptr;
   // The first of its free slots that were used before; they form a list.
   uint32_t first_free = kNone;
@@ -165,7 +165,8 @@ void BlockMemory::Recover(F&& kind_of) {
   for (uint32_t number = extent_count(); number-- > 0;) {
     Kind* const kind = kind_of(KindNumber(ledger_->extent(number).kind));
     if (kind == nullptr) {
-      // Its number is given again.
+      // The ledger no longer has a kind of this number, which may be given to
+      // another kind later.
       ledger_->extent(number).kind = 0;
       AddToFree(number);
       continue;

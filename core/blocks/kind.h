@@ -13,7 +13,8 @@
 
 namespace pando {
 
-// A block that may be evicted, in the order in which that happens.
+// A block that may be evicted. Leaves are ordered as they are evicted: by the
+// stamp of their last use.
 struct Leaf {
   uint64_t stamp = 0;
   BlockNumber block = kNoBlock;

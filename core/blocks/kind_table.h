@@ -60,9 +60,12 @@ class KindTable {
   // far.
   Kind& Renew(Kind& kind);
 
+  // Adds the kind to a session's list of open kinds.
   static void Open(OpenKindList& list, Kind& kind);
-  // The session whose list this is does not have the kind open any more.
+  // Removes the kind from a session's list of open kinds. The kind ends if it
+  // is not the newest and no other session has it open.
   void Close(OpenKindList& list, Kind& kind);
+  // Closes all kinds in the list.
   void CloseAll(OpenKindList& list);
 
   // Deletes kinds that no session has open and that have no extents; the newest
@@ -74,8 +77,8 @@ class KindTable {
   // Takes NextEnded() off the list: it has no extents left, or only extents
   // that are still held.
   void DropEnded() { ended_.pop_back(); }
-  // Moves out the indexes of kinds that have ended. Deleting them takes long,
-  // so the caller does it outside the mutex.
+  // Returns the indexes of kinds that have ended. Deleting them takes long, so
+  // the caller does it outside the mutex.
   std::vector<std::unique_ptr<KindIndex>> TakeGarbage() {
     return std::exchange(garbage_, {});
   }

@@ -24,9 +24,9 @@ struct LedgerHeader {
   uint64_t memory_id;
   uint64_t recoveries;  // processes that have taken it over
   uint32_t kind_cells;  // cells that were ever used
-  // For the owner of the memory, who decides by them whether to keep the
-  // ledger: how many processes in a row have started without serving, and how
-  // many crashed soon after their start.
+  // How many processes in a row have started without serving, and how many
+  // crashed soon after their start. From these, the owner of the memory decides
+  // whether to use the ledger again (service/memory/kept_ledger.h).
   uint32_t starts;
   uint32_t crashes;
 };

@@ -50,24 +50,24 @@ class CacheJournal {
   void NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
                  uint32_t quota_class, uint32_t page_tokens, bool is_counted,
                  uint32_t loaded_pages);
-  // `end` and its ancestors are about to be used, at `now` in tenths of a
-  // second.
+  // Notes that `end` and its ancestors are about to be used, at `now` (a
+  // RadixTree::time, in tenths of a second).
   void NoteReuse(const Node& end, uint32_t now);
-  // An insert has counted a hit of `end` and its ancestors.
+  // Notes that an insert has counted a hit of `end` and its ancestors.
   void NoteHit(const Node& end);
   void NoteRejectedQuota(uint32_t quota_class);
   void NoteLockEnd(LockEnd end, absl::Time taken_at);
 
-  // Pages entered the tree as the new leaf `leaf`.
+  // Notes that pages entered the tree as the new leaf `leaf`.
   void NoteStored(const Node& leaf);
-  // `leaf` is about to lose what comes after its first `kept_pages` pages, at
-  // `now` in tenths of a second.
+  // Notes that `leaf` is about to lose the pages after its first `kept_pages`,
+  // at `now` (a RadixTree::time, in tenths of a second).
   void NoteTrimmed(const Node& leaf, uint32_t kept_pages, EvictionReason reason,
                    EvictionPolicyKind policy, uint32_t page_tokens,
                    uint32_t now);
   // Notes that the pages that NoteTrimmed announced are free now.
   void NoteEvicted(std::span<const PageId> pages, EvictionReason reason);
-  // Nothing is cached any more.
+  // Notes that nothing is cached any more.
   void NoteEmptied() { events_.Cleared(); }
 
   // Finds the last eviction of a run whose first page had the tokens `page` and

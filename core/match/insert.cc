@@ -42,8 +42,8 @@ absl::Status CheckPages(CacheParts& parts, const InsertRequest& request,
   return parts.pool.CheckReserved(session.reserved, own);
 }
 
-// What is known of the insert's request by now. A request without an admission
-// begins with its insert.
+// Returns the facts of the insert's request. For an insert without an admission
+// before it, the request begins here.
 RequestFacts FactsOf(CacheParts& parts, const InsertRequest& request,
                      const InsertTarget& target, uint32_t cached_pages) {
   const uint32_t page_tokens = parts.page_tokens();
@@ -232,8 +232,9 @@ absl::StatusOr<InsertTarget> FindTarget(const CacheParts& parts,
                       ns == nullptr ? TreePosition{} : EndOf(*ns->root)};
 }
 
-// In a bigram namespace the last unit before the tokens ends with the first of
-// them. Other tokens would make pages that no prompt can ever match.
+// In a bigram namespace, the last unit before the insert ends with the first
+// token of the insert. Any other token would make pages that no prompt can ever
+// match.
 absl::Status CheckContinuation(const InsertTarget& target, Token first,
                                uint32_t page_tokens) {
   if (target.ns == nullptr || target.start.pages() == 0 ||

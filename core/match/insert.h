@@ -33,7 +33,7 @@ absl::Status CheckHints(const InsertRequest& request);
 // or names no lock but sets a field that needs one.
 absl::Status CheckAnchor(const InsertRequest& request);
 
-// What MakeSegment needs to know of the namespace and the anchor.
+// The facts of the namespace and the anchor that MakeSegment needs.
 struct InsertSource {
   uint32_t lookahead = 0;
   HeldPrompt prompt = {};  // the prompt that the anchor holds

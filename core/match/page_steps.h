@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// What calls with many pages share. They handle some pages in each step.
+// Helpers of calls with many pages, which handle some pages in each step.
 
 // Makes room in the session's list for `pages` more pages that it will reserve
 // in steps, so that no step has to copy the list to let it grow.

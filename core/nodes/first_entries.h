@@ -9,8 +9,8 @@
 
 namespace pando {
 
-// Of all entries that are added to it, keeps only the first `limit` in the
-// order `Less`: O(log limit) for each entry. Not thread-safe.
+// Keeps only the first `limit` entries, in the order `Less`, of all that are
+// added to it: O(log limit) for each entry. Not thread-safe.
 template <typename T, typename Less>
 class FirstEntries {
  public:

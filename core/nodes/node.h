@@ -54,7 +54,8 @@ struct Node {
   // RadixTree::Retain.
   uint32_t retained_from = 0;
   uint16_t retained_seconds = 0;
-  // Its last user said that it is not used again: see RadixTree::EndPrefix.
+  // The last insert that used it said that it will not be used again; see
+  // RadixTree::EndPrefix.
   bool has_ended = false;
   // It came from a tier, and no match has used it since; see
   // RadixTree::TakeLoaded.

@@ -186,7 +186,7 @@ struct KindStats {
   uint32_t extents = 0;
   uint64_t block_bytes = 0;  // shards * shard_stride
   uint64_t ready_blocks = 0;
-  // Those of ready_blocks that are locked, each counted once.
+  // How many of ready_blocks are locked, each counted once.
   uint64_t locked_blocks = 0;
   uint64_t written_blocks = 0;  // being written, by live or lost sessions
   uint64_t free_blocks = 0;     // room for blocks in its extents

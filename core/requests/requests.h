@@ -67,7 +67,7 @@ struct MatchResult {
   bool is_repeat = false;
 };
 
-// How a wait for a page that another call computes ended.
+// The way in which a wait for a page that another call computes ended.
 enum class PendingOutcome {
   kPublished,
   kLoaded,     // published, from a tier

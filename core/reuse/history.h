@@ -67,6 +67,7 @@ class History {
   void Link(RunLink older, RunLink newer);
   // Sets younger_ to `other` in those bins from `bin` on where it was `link`.
   void MoveBounds(uint32_t bin, RunLink link, RunLink other);
+  // Sets younger_ and due_ of a bin.
   void SetYounger(uint32_t bin, RunLink link);
 
   const Slab<Node>* const nodes_;

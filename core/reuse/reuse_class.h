@@ -27,8 +27,10 @@ struct ReuseClass {
 inline constexpr uint32_t kUsesLevels = 8;
 inline constexpr uint32_t kReuseClasses = kUsesLevels * 8 * 4 * 8;
 
+// The level, for ReuseClass, of a number of uses, of an age or of a number of
+// tokens.
 uint32_t UsesLevel(uint32_t uses);
-// The level of `age` ticks between two uses.
+// `age` is the number of ticks between two uses.
 uint32_t IntervalLevel(uint32_t age);
 uint32_t OutputLevel(uint32_t tokens);
 uint32_t NewTokensLevel(uint32_t tokens);
@@ -39,7 +41,7 @@ inline constexpr uint32_t kAgeBins = 40;
 // The age, in ticks, at which a bin begins. AgeBound(kAgeBins) is the end of
 // the last bin.
 double AgeBound(uint32_t bin);
-// The same as a whole number of ticks.
+// AgeBound(bin), rounded up to a whole number of ticks.
 uint32_t FirstAge(uint32_t bin);
 
 }  // namespace pando

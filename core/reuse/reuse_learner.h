@@ -125,19 +125,24 @@ class ReuseLearner {
   // these pages off the ghosts.
   void TakeGhosts(const Node& leaf, RequestFacts* request);
   uint32_t ClassOf(const Part& part, const RequestFacts* request) const;
+  // Gives the node another class, and moves its counts in the tables.
   void Reclassify(Node& node, uint32_t reuse_class);
+  // Counts that the first `pages` pages of a run were used.
   void CountUse(RunLink link, uint32_t pages);
   // Adds the run as the newest.
   void Append(RunLink link);
   // Adds a ghost of the pages of `leaf` after the first `kept`: they are
   // evicted.
   void AddGhost(const Node& leaf, uint32_t kept);
+  // Cuts the first `pages` pages off a ghost; drops it if it has no more.
   void CutGhost(uint32_t slot, uint32_t pages);
   void DropGhost(uint32_t slot);
   // Forgets a ghost to make room for another one, or because another one begins
   // with the same print.
   void ForgetGhost(uint32_t slot);
+  // Moves a run that has aged to its next bin.
   void Enter(RunLink link, uint32_t bin);
+  // Tells the observer that nothing of the run is in the shadow any more.
   void NoteLeftShadow(RunLink link);
   // The observer of the node's quota class; null unless the node is an unlocked
   // leaf.

@@ -67,10 +67,13 @@ class ReuseTables {
   static constexpr uint32_t kFactors = 5;
   using Factors = std::array<std::array<Row, 8>, kFactors>;
 
+  // The level of the class that a factor distinguishes.
   static uint32_t GroupOf(uint32_t reuse_class, uint32_t factor);
   // The hazards of a class, computed with only the first `count` factors.
   static Row HazardsOf(const Factors& factors, uint32_t reuse_class,
                        uint32_t count);
+  // Parts of the fit: add a class to expected_ and seen_, compute a factor from
+  // these, compute the indexes of a class, and let its counts fade.
   void SumUp(uint32_t reuse_class, uint32_t factor);
   void EndFactor(uint32_t factor, float pages_a_request);
   void FitIndex(uint32_t reuse_class, const Factors& factors);

@@ -74,6 +74,7 @@ class ShadowLru {
   int64_t gain() const { return gain_; }
   // Pages that LRU holds and the cache does not.
   uint64_t debt() const { return debt_; }
+  // The most debt, in pages, at which the order may differ from LRU.
   double debt_limit() const;
 
  private:

@@ -15,10 +15,11 @@
 
 namespace pando {
 
-// What lost sessions had reserved, and what blocks they had locked, while their
-// writers may still be using it. While a writer is known to live, no other
-// session gets these pages and blocks, however long that takes. The time limit
-// applies only to writers that cannot be watched.
+// The quarantine: pages and blocks that lost sessions had reserved, and blocks
+// that they had locked, while their writers may still be using them. While a
+// writer is known to live, no other session gets these pages and blocks,
+// however long that takes. The time limit applies only to writers that cannot
+// be watched.
 //
 // Owned by SessionHoldings; not thread-safe.
 class Quarantine {
@@ -70,6 +71,7 @@ class Quarantine {
     uint64_t locked = 0;  // blocks; each counts once for each lock
     uint64_t reserved = 0;
   };
+  // The sums over all batches. Held pages are those of batches that are held.
   BlockCounts block_counts() const;
   uint32_t page_count() const;
   uint32_t held_page_count() const;

@@ -55,6 +55,7 @@ class SessionHoldings {
   // Moves a lock to `descendant`, a node below its own. If the pending page
   // after the old node was not published, it is given up.
   void MoveLock(LockRecord& lock, Node& descendant);
+  // Releases a lock. The page that its session computed after it is given up.
   void ReleaseLock(LockRecord& lock, LockEnd end);
   // The same in bounded parts. Returns false if `work` is used up before the
   // lock is released; call it again. After the first part, no call finds the

@@ -157,6 +157,8 @@ class SessionTable {
   // holds no blocks.
   void EraseFirstEnded();
 
+  // Record that a session takes a lock on a node, that a lock moves to another
+  // node, and that a lock is gone.
   LockRecord& AddLock(Session& session, Node& node, absl::Time now);
   static LockId IdOf(const LockRecord& lock) {
     return LockId(Slab<LockRecord>::HandleOf(lock));

@@ -321,7 +321,6 @@ void RadixTree::MoveLock(Node& ancestor, Node& node) {
   --ancestor.lock_count;
 }
 
-// Adds to the page counts of `ns`, of its class and of the tree.
 void RadixTree::CountPages(Namespace& ns, int64_t evictable, int64_t locked) {
   ClassState& of_class = classes_[ns.quota_class];
   for (uint32_t* count :
@@ -335,7 +334,7 @@ void RadixTree::CountPages(Namespace& ns, int64_t evictable, int64_t locked) {
 }
 
 uint32_t RadixTree::EvictablePagesUpTo(TreePosition position) {
-  // Above a locked node everything is locked.
+  // All ancestors of a locked node are locked, so the loop ends at the first.
   uint32_t pages = 0;
   for (Node* n = position.node; !n->is_root() && !n->is_locked();
        n = n->parent) {

@@ -223,7 +223,7 @@ class RadixTree {
   const Node* NodeAt(uint32_t cell) const { return nodes_.FindAt(cell); }
   uint32_t node_cells() const { return nodes_.cells(); }
   static constexpr uint32_t kBlockNodes = Slab<Node>::kBlockCells;
-  // Null when the node is gone.
+  // Returns a node, or null if it is gone.
   const Node* FindNode(Slab<Node>::Handle handle) const {
     return nodes_.Find(handle);
   }
@@ -275,18 +275,25 @@ class RadixTree {
                        const Token* tokens, uint32_t pages,
                        uint32_t known) const;
   Node& NewNode(Namespace& ns);
+  // Splits a node: makes a new parent for it, with its first `pages` pages, and
+  // returns that parent.
   Node& Split(Node& node, uint32_t pages);
   void AddChild(Node& parent, Node& node);
   void RemoveChild(Node& node);
+  // The leaf to evict next, of the classes with limits[c] > 0; null if there is
+  // none.
   Node* NextVictim(std::span<const uint32_t> limits) const;
   Node& SpareRetained(Node& first, uint32_t& spared_by_call);
   void PrefetchAfter(const Node& victim) const;
   // Takes the mark of EndPrefix off a node that is used or gets a child.
   void ForgetEnd(Node& node);
+  // Adds to the page counts of the namespace, of its class and of the tree.
   void CountPages(Namespace& ns, int64_t evictable, int64_t locked);
   void TrimTail(Node& leaf, uint32_t pages, bool is_evicted, TrimVisitor visit,
                 std::vector<PageId>& trimmed);
   void TouchPath(Node& node, const Use& use);
+  // Tells the learner of a new leaf, and splits the leaf into the parts that
+  // the learner returns.
   void SplitIntoParts(Node& leaf, RequestFacts* request);
   void MakeLearner();
   void BeginFilling();
@@ -295,7 +302,9 @@ class RadixTree {
                 bool is_linked);
   void Unlink(uint32_t nodes);
   void DropUnusedLearner();
+  // Deletes a leaf; also its namespace if that is then unused.
   void RemoveLeaf(Node& leaf, bool is_evicted);
+  // Frees the node's segment if too little of it is still in use.
   void RepackAround(Node& node);
 
   void AppendLinkViolations(const Node& node,
