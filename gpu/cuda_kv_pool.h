@@ -15,8 +15,9 @@
 namespace pando {
 
 // A pool in the memory of GPUs: one allocation for each shard, which workers
-// map. This process does not map it, and therefore keeps no CUDA context. The
-// device of a shard is "cuda:" and the UUID of its GPU.
+// map. This process maps a shard only while it fills it with zeros, and keeps
+// no CUDA context unless it makes a checksummer. The device of a shard is
+// "cuda:" and the UUID of its GPU.
 class CudaKvPool final : public KvPool {
  public:
   // Shard i is on devices[i]: an ordinal of this process, or a UUID with or

@@ -115,7 +115,7 @@ class LockListing : public SteppedWork {
   OldestLocks oldest_;
 };
 
-// Frees what a lost session has in quarantine, even if a writer lives.
+// Frees all that a lost session has in quarantine, even if a writer lives.
 class QuarantineRelease : public SteppedWork {
  public:
   explicit QuarantineRelease(SessionNumber session) : session_(session) {}

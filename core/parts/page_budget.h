@@ -20,8 +20,7 @@ namespace pando {
 // Checking and reserving are two calls, so that an admission can fail between
 // them without having changed anything:
 //
-//   RETURN_IF_ERROR(budget.CheckRoom(pages, quota_class, 0));  // changes
-//   nothing
+//   RETURN_IF_ERROR(budget.CheckRoom(pages, quota_class, 0));  // no changes
 //   ...                            // whatever else can fail
 //   budget.Reserve(pages, quota_class, owner, out);            // cannot fail
 //

@@ -63,7 +63,8 @@ struct MatchResult {
   // and must be made again once this wait is over.
   WaitId wait = {};
   PageRoom room = {};
-  // The answer of the first call with this request_id; this one did nothing.
+  // Whether this is the answer of an earlier call with this request_id; if so,
+  // this call did nothing.
   bool is_repeat = false;
 };
 
@@ -125,7 +126,8 @@ struct InsertResult {
   uint32_t freed_duplicates = 0;
   PrefixHandle handle = {};
   PageRoom room = {};
-  // The answer of the first call with this request_id; this one did nothing.
+  // Whether this is the answer of an earlier call with this request_id; if so,
+  // this call did nothing.
   bool is_repeat = false;
 };
 
@@ -157,7 +159,8 @@ struct AllocateRequest {
 struct AllocateResult {
   std::vector<PageId> pages;
   PageRoom room = {};
-  // The answer of the first call with this request_id; this one did nothing.
+  // Whether this is the answer of an earlier call with this request_id; if so,
+  // this call did nothing.
   bool is_repeat = false;
 };
 

@@ -23,12 +23,13 @@ class ReuseObserver {
  public:
   virtual ~ReuseObserver() = default;
 
-  // The bin of an unlocked leaf is about to change, and has changed.
+  // The learner calls BeforeAgeing before the bin of an unlocked leaf changes,
+  // and AfterAgeing after that.
   virtual void BeforeAgeing(Node& leaf) = 0;
   virtual void AfterAgeing(Node& leaf) = 0;
   // An LRU cache would hold no page of this unlocked leaf from now on.
   virtual void LeftShadow(const Node& leaf) = 0;
-  // ReuseTables::index of the class changed.
+  // The indexes (ReuseTables::index) of a class have changed.
   virtual void IndexChanged(uint32_t reuse_class) = 0;
 };
 

@@ -16,18 +16,19 @@
 namespace pando {
 
 // The order of policy `reuse`: the unlocked leaf with the least index
-// (ReuseTables) goes first, of equals the least recently used. The exceptions
-// are: leaves that the learner does not know yet go before all others, in the
-// order of LRU, because they were used before all that it knows. LRU's victim
-// goes instead if its index is not much higher. While the gain does not pay for
-// it (ReuseLearner::MayOwe), only leaves that an LRU cache would not hold
-// either may go, and LRU's victim if there are none. Leaves are in buckets by
-// class and bin of age.
+// (ReuseTables) goes first, of equals the least recently used. Exceptions:
+// - leaves that the learner does not know yet go before all others, in the
+//   order of LRU, because they were used before all that it knows;
+// - LRU's victim goes instead if its index is not much higher;
+// - while the gain does not pay for more (ReuseLearner::MayOwe), only leaves
+//   that an LRU cache would not hold either may go, and LRU's victim if there
+//   are none.
 //
-// The links of a bucket are Node::older and newer. A change is O(1), except
-// that a parent which becomes a leaf must be inserted at its place in its
-// bucket. The order between buckets is only updated when the next victim is
-// asked for: O(log classes) for each class that changed.
+// Leaves are in buckets by class and bin of age. The links of a bucket are
+// Node::older and newer. A change is O(1), except that a parent which becomes a
+// leaf must be inserted at its place in its bucket. The order between buckets
+// is only updated when the next victim is asked for: O(log classes) for each
+// class that changed.
 class ReusePolicy : public EvictionPolicy, public ReuseObserver {
  public:
   // Becomes the learner's observer for the class. The learner outlives this, or

@@ -111,7 +111,8 @@ class SessionHoldings {
   };
 
   void End(Session& session, const SessionEnd& end);
-  // Ends a session whose writers are all gone.
+  // Ends a lost session that needs no quarantine: its writers are all gone, or
+  // it holds nothing that they could use.
   void EndLost(Session& session) {
     End(session, {.of_locks = LockEnd::kSessionLost, .quarantined_until = {}});
   }
