@@ -42,8 +42,8 @@ namespace pando {
 // NO_BLOCK_MEMORY for every call when the memory has 0 bytes.
 //
 // A session holds its locks and reservations until it gives them back or ends.
-// If it is lost and had mapped memory, they go to quarantine, as its reserved
-// pages do, because its processes may still read and write.
+// If it is lost while its processes may still read and write the memory, they
+// go to quarantine, as its reserved pages do.
 class BlockCache {
  public:
   // `cache` outlives this; its options contain the BlockOptions.
