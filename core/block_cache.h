@@ -93,8 +93,9 @@ class BlockCache {
   // keys in the Reserve call; an empty span means all. Returns how many of them
   // name no block that was still to be written; without indices, 1 if the
   // session does not have the reservation. A reservation ends with its last
-  // block. If `published` is not null, it receives the keys of the other
-  // blocks, even where another block of the same key was published before.
+  // block. If `published` is not null, it receives the keys of the blocks that
+  // were still to be written, even where another block of the same key was
+  // published before.
   absl::StatusOr<uint32_t> Publish(
       SessionId session, ReservationId reservation,
       std::span<const uint32_t> indices,

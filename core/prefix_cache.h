@@ -99,9 +99,10 @@ class PrefixCache {
 
   // Finds the longest cached prefix of a prompt. On request it also locks the
   // prefix and reserves pages for the rest, evicting as needed; it does all of
-  // that or none. On request it waits while another call computes the page
-  // after the match: it then locks and reserves nothing and sets `wait` in the
-  // result, and the caller calls again once on_wait_over has named that wait.
+  // that or none. On request, if another call computes the page after the
+  // match, it begins a wait instead and returns at once: it locks and reserves
+  // nothing and sets `wait` in the result, and the caller calls again once
+  // on_wait_over has named that wait.
   absl::StatusOr<MatchResult> Match(const MatchRequest& request);
   // Returns how much of a prompt is cached, for a scheduler that ranks its
   // queue. It changes nothing, not even recency.
@@ -241,7 +242,8 @@ class PrefixCache {
   // The lost sessions with pages in quarantine, the oldest first.
   QuarantineList ListQuarantine(uint32_t limit);
   // Runs a QuarantineRelease: frees what a lost session has in quarantine, even
-  // though its writers may still be writing to it. Returns the number of pages.
+  // though its writers may still be writing to it. Returns the number of pages,
+  // plus one for each block lock and each reserved block.
   absl::StatusOr<uint32_t> FreeQuarantine(SessionNumber session);
   MatchExplanation ExplainMatch(const NamespaceKey& ns,
                                 std::span<const Token> tokens);
@@ -259,10 +261,11 @@ class PrefixCache {
   // The first tokens of a node, at most `limit`; empty when it is gone.
   std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
-  // From now on nothing new is admitted: Match with a lock, Lock, and Allocate
-  // of a session that holds nothing fail with DRAINING; only repeats still get
-  // their first answer. Everything else still works, so that admitted requests
-  // can finish. It cannot be undone.
+  // From now on nothing new is admitted: Match with a lock and Lock fail with
+  // DRAINING, and so do Allocate, BlockCache::Acquire and BlockCache::Reserve
+  // of a session that holds nothing. Only repeats still get their first answer.
+  // Everything else still works, so that admitted requests can finish. It
+  // cannot be undone.
   void BeginDrain();
   // Returns OK until BeginDrain, then DRAINING.
   absl::Status CheckIsAdmitting();

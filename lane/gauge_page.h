@@ -20,7 +20,7 @@ namespace pando::lane {
 
 // The figures on the page, all of one moment.
 struct Gauges {
-  uint64_t epoch = 0;  // the epoch of this pandod
+  uint64_t epoch = 0;  // names this run of pandod; each start has another one
   // Pages by state. Together with the padding page they sum to `capacity`.
   uint32_t free = 0;
   uint32_t evictable = 0;

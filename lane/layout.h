@@ -122,9 +122,11 @@ struct Header {
   // Written by pandod.
   // 1: pandod polls `submitted`, so do not ring.
   alignas(kCacheLine) SharedWord awake;
-  SharedWord cpu;        // the CPU on which pandod runs
-  SharedWord closed;     // 1: pandod serves no more calls
-  SharedWord answers;    // counts answers; a futex
+  SharedWord cpu;     // the CPU on which pandod runs
+  SharedWord closed;  // 1: pandod serves no more calls
+  // Counts the answers to calls whose sleeper is kOnLane, and the closing of
+  // the lane; a futex.
+  SharedWord answers;
   SharedWord discarded;  // 1: what was in the arena is gone, or soon will be
 
   // Written by the worker: how many calls it has published, and a ring with the

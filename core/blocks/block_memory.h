@@ -113,8 +113,8 @@ class BlockMemory {
   void Free(BlockNumber block);
   // Frees all slots of an extent at once.
   void FreeExtent(uint32_t extent);
-  // Returns a new generation for the extent. A block that gets it makes all
-  // links that lead to it bad.
+  // Advances the generation of the extent and returns it. When a block is given
+  // it, all links to that block become bad.
   uint16_t NextGeneration(uint32_t extent) {
     return ++ledger_->extent(extent).generation;
   }
@@ -148,7 +148,7 @@ class BlockMemory {
 
   const uint64_t memory_bytes_;
   const uint64_t extent_bytes_;
-  // The low bits of a block number that are its slot: an extent has at most
+  // How many low bits of a block number are its slot: an extent has at most
   // 2^slot_bits_ slots.
   const int slot_bits_;
   BlockLedger* const ledger_;

@@ -179,8 +179,8 @@ class BlockTable {
   template <typename F>
   bool Change(Kind& kind, BlockNumber block, F&& change);
   void Hold(BlockNumber block) { ++memory_.ExtentOf(block).held; }
-  // The block is not held (locked or written) any more; frees its extent if
-  // that was the last held block of a kind that has ended.
+  // The block is not held (locked or written) any more. If its kind has ended
+  // and no block of its extent is held now, frees the extent.
   void Unhold(BlockNumber block);
   // Takes a block of a live kind out of the index, and breaks its links.
   // REQUIRES: it is detached.

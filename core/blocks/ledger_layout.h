@@ -65,8 +65,8 @@ struct ExtentFacts {
   uint32_t kind;           // its number; 0: the extent is free
   uint32_t used_slots;     // slots from this one on have never been used
   uint32_t touched_bytes;  // of its records, that any kind has touched so far
-  // A new block in this extent gets this generation. It grows when the links to
-  // some block of the extent become bad.
+  // A new block in this extent gets this generation. It changes (and wraps)
+  // when the links to some block of the extent become bad.
   uint16_t generation;
 };
 

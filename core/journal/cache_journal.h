@@ -45,8 +45,8 @@ class CacheJournal {
   const Measurements& measured() const { return measured_; }
 
   // Notes what a match found. If `is_counted`, its tokens are added to the
-  // counters, too. `loaded_pages` of its pages are used for the first time
-  // since they came from a tier.
+  // counters, too; those of a match that does not touch are not. `loaded_pages`
+  // of its pages are used for the first time since they came from a tier.
   void NoteMatch(const FoundPrefix& found, const PrefixQuery& query,
                  uint32_t quota_class, uint32_t page_tokens, bool is_counted,
                  uint32_t loaded_pages);

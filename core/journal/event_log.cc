@@ -5,9 +5,9 @@
 namespace pando {
 namespace {
 
-// A log may name at most this many times the pages of the tree. With more, it
-// is cheaper to drop the events and describe the whole tree anew. For a tree of
-// kLargeTreePages or more, one time its pages is enough.
+// A log may name so many times the pages that the tree can hold, but no more
+// than kLargeTreePages, or one time the tree's capacity if that is larger. With
+// more, it is cheaper to drop the events and describe the whole tree anew.
 constexpr size_t kMaxTreesWorth = 4;
 constexpr size_t kLargeTreePages = size_t{1} << 22;
 

@@ -17,8 +17,8 @@ bool TreeDescription::TellNext(const RadixTree& tree, uint32_t nodes,
   return next_ == all;
 }
 
-// A node is told as a whole, and a node that is split later was told with all
-// its parts. So it is enough to look at the first page of a node.
+// A node is told as a whole, so the nodes that it is split into later have been
+// told, too. It is enough to look at the first page of a node.
 uint32_t TreeDescription::Tell(const Node& node, EventLog& log) {
   path_.clear();
   for (const Node* n = &node;

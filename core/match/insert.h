@@ -51,8 +51,8 @@ struct InsertTarget {
   Namespace* ns;
   TreePosition start;
 };
-// LOCK_UNKNOWN, NAMESPACE_MISMATCH if the anchor is in another namespace than
-// the request, or HANDLE_GONE.
+// LOCK_UNKNOWN; NAMESPACE_MISMATCH if the request names another namespace than
+// that of the anchor. With a handle, fails as FindHandle does.
 absl::StatusOr<InsertTarget> FindTarget(const CacheParts& parts,
                                         const InsertRequest& request,
                                         const Session& session);

@@ -28,7 +28,8 @@ inline void EndSteps(Session& session, RequestId id) {
 
 // Returns the answer of an earlier call of the session with this id; null if
 // this call is the first. REQUEST_ID_REUSED if a call of another type had the
-// id, or if a call with the id is under way.
+// id, or if a call with it is under way. So a type of call that can be under
+// way tests IsUnderWay first, and waits.
 template <typename T>
 absl::StatusOr<const T*> FindAnswer(CacheParts& parts, const Session& session,
                                     RequestId id) {

@@ -121,7 +121,8 @@ class QuarantineRelease : public SteppedWork {
   explicit QuarantineRelease(SessionNumber session) : session_(session) {}
 
   bool Step(CacheParts& parts) override;
-  // How many pages it freed; SESSION_LOST if there was no such session.
+  // How many pages it freed, plus one for each block lock and each reserved
+  // block; SESSION_LOST if the session has nothing in quarantine.
   absl::StatusOr<uint32_t> result() const;
 
  private:

@@ -25,8 +25,8 @@ class LockTotals {
 
   // Does a bounded part. Returns whether that was the last.
   bool Step(const CacheParts& parts);
-  // REQUIRES: the last Step returned true.
-  // How many locks there are on the node and below it.
+  // How many locks there are on the node and below it. REQUIRES: the last Step
+  // returned true.
   uint32_t Of(const Node& node) const;
 
  private:

@@ -33,7 +33,7 @@ class SteppedWork {
 
   // Call this if the caller that asked for the work is gone, before the memory
   // that its request refers to goes. Returns whether more steps must be taken,
-  // so that nothing is left half done; there are then few of them.
+  // so that nothing is left half done: go on until Step returns true.
   virtual bool Abandon() { return false; }
 
   // The operation as which a step is measured; none: it is not measured.

@@ -55,7 +55,7 @@ inline constexpr uint32_t kMaxWindow = 2'048;
 
 // Answers to a key in the place of a place. This one: the key has no block.
 inline constexpr BlockPlace kMissingBlock{0xffffffff};
-// A session is writing the block.
+// A live session is writing the block, and not for longer than the write limit.
 inline constexpr BlockPlace kPendingBlock{0xfffffffe};
 // Answer of Reserve: the block is ready, so there is nothing to write.
 inline constexpr BlockPlace kReadyBlock{0xfffffffd};

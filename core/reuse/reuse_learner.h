@@ -62,8 +62,9 @@ class ReuseLearner {
   // cached. A tick passes.
   RequestFacts BeginRequest(uint32_t prompt_tokens, uint32_t cached_tokens);
 
-  // A part of a new leaf whose pages have the same history: used equally often
-  // and long ago as a ghost, or never before.
+  // A part of a new leaf: pages that come back from ghosts and agree in the
+  // number of uses, this one included, and in the interval since the last use;
+  // or pages that were not used before (uses 1, interval 0).
   struct Part {
     uint32_t pages;
     uint32_t uses;

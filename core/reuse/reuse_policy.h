@@ -19,6 +19,7 @@ namespace pando {
 // (ReuseTables) goes first, of equals the least recently used. Exceptions:
 // - leaves that the learner does not know yet go before all others, in the
 //   order of LRU, because they were used before all that it knows;
+// - while the learner is warming up, LRU's victim goes;
 // - LRU's victim goes instead if its index is not much higher;
 // - while the gain does not pay for more (ReuseLearner::MayOwe), only leaves
 //   that an LRU cache would not hold either may go, and LRU's victim if there

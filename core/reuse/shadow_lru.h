@@ -74,7 +74,8 @@ class ShadowLru {
   int64_t gain() const { return gain_; }
   // Pages that LRU holds and the cache does not.
   uint64_t debt() const { return debt_; }
-  // The most debt, in pages, at which the order may differ from LRU.
+  // The order may differ from LRU while the debt, without the part evicted in
+  // turn, is below this many pages.
   double debt_limit() const;
 
  private:

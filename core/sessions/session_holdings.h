@@ -89,9 +89,9 @@ class SessionHoldings {
   // Returns the sessions that ended without being closed since the last call.
   ExpiredSessions TakeExpired() { return std::exchange(expired_, {}); }
   // Frees at most `most` of the pages that a lost session has in quarantine,
-  // even if a writer lives; with the last page its quarantined blocks go, too.
-  // Returns how many pages it freed, plus one for each lock and each
-  // reservation of a block.
+  // even if a writer lives. With the last page its blocks leave quarantine;
+  // EndStep releases them. Returns how many pages it freed, plus one for each
+  // block lock and each reserved block.
   uint32_t FreeQuarantine(SessionNumber number, uint32_t most);
 
   const Quarantine& quarantine() const { return quarantine_; }
@@ -126,8 +126,8 @@ class SessionHoldings {
   bool QuarantineRest(Session& session, absl::Time until, uint32_t& work);
   bool ReleaseFromQuarantine(uint32_t& work);
   bool FreeQuarantined(std::vector<PageId>& pages, uint32_t& work);
-  // Frees the pages and blocks of an ended session that were to go to
-  // quarantine.
+  // Makes EndStep free the pages and blocks of an ended session that were to go
+  // to quarantine.
   void SkipQuarantine(Session& ended);
   // Counts and reports the end of a session that holds nothing any more.
   void NoteEnded(const Session& session);

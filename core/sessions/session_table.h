@@ -58,7 +58,7 @@ struct Session {
   uint32_t lock_count = 0;
   uint64_t kept_bytes = 0;  // limited by SessionLimits::max_kept_bytes
   std::unique_ptr<BlockOwner> blocks = std::make_unique<BlockOwner>();
-  // The part of kept_bytes that stands for blocks->bytes.
+  // The part of kept_bytes that stands for the block holds and the open kinds.
   uint64_t counted_block_bytes = 0;
   uint64_t steps = 0;  // how many its calls have taken
   Answers answers;
@@ -130,8 +130,7 @@ struct LockRecord {
 // Invariant: a lock belongs to one session and is in that session's list.
 class SessionTable {
  public:
-  // REQUIRES: `id` is not 0 and not in use.
-  // Opens a session.
+  // Opens a session. REQUIRES: `id` is not 0 and not in use.
   Session& Open(SessionId id, std::string client_name, absl::Time now);
   // Returns a live session, or null.
   Session* Find(SessionId id) const;
@@ -193,7 +192,8 @@ class SessionTable {
   // session.
   void KeepBytes(Session& session, uint64_t bytes);
   void ReleaseBytes(Session& session, uint64_t bytes);
-  // Updates the account after the session's block holds have changed.
+  // Updates the account after the session's block holds or open kinds have
+  // changed.
   void CountBlockBytes(Session& session);
 
   // Sets the limits, for sessions that are open already, too. A session that

@@ -13,7 +13,7 @@ namespace {
 // It uses memcpy, because std::vector would copy objects of class PageId one by
 // one.
 void AppendPages(std::span<const PageId> from, std::vector<PageId>& to) {
-  // Data() may be null, and memcpy must not get a null pointer.
+  // If empty, from.data() may be null, which memcpy must not get.
   if (from.empty()) return;
   const size_t old_size = to.size();
   to.resize(old_size + from.size());

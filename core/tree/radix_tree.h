@@ -304,7 +304,9 @@ class RadixTree {
   void DropUnusedLearner();
   // Deletes a leaf; also its namespace if that is then unused.
   void RemoveLeaf(Node& leaf, bool is_evicted);
-  // Frees the node's segment if too little of it is still in use.
+  // If at most half of the node's segment is still used, gives each node that
+  // shares it a segment of its own, so that evicted tokens do not stay in
+  // memory.
   void RepackAround(Node& node);
 
   void AppendLinkViolations(const Node& node,

@@ -118,8 +118,9 @@ void RadixTree::TakeDown(
   if (is_linked) unlinking_ = 0;
 }
 
-// Removes from the nodes the links of an order and the runs of a learner that
-// no longer exist.
+// Removes from the nodes what an order, and perhaps its learner, left in them
+// when they went. REQUIRES: no linked order is in use or being filled, because
+// this clears the links of all nodes.
 void RadixTree::Unlink(uint32_t nodes) {
   for (; nodes > 0 && *unlinking_ < nodes_.cells(); --nodes) {
     Node* const node = nodes_.FindAt((*unlinking_)++);
