@@ -10,19 +10,21 @@
 
 namespace pando {
 
-// A call that was answered.
+// A call that was answered, for the log. The views and `status` outlive the
+// call of the log function.
 struct AnsweredCall {
   absl::string_view service;
   absl::string_view method;
   const absl::Status& status;
-  absl::Duration time;  // in its handler
+  absl::Duration time;  // spent in its handler, without its waits
   std::string peer;
-  uint64_t request_id = 0;  // zero: none
+  uint64_t request_id = 0;  // zero: the request has no id
 };
 
-// Logs a call that was slow.
+// Logs a call whose handler took longer than the option slow-call allows.
 void LogSlowCall(const AnsweredCall& call);
-// Logs a call that was refused, without the message, which names values.
+// Logs a call that was answered with an error. The error's message is left out,
+// because it repeats values from the request.
 void LogRefusedCall(const AnsweredCall& call);
 
 }  // namespace pando

@@ -15,26 +15,30 @@
 
 namespace pando {
 
-// The rules for all calls, whichever transport they come by: one runs at a
-// time, who may make it and how often, and which are logged as slow.
+// The rules that hold for every call, on gRPC and on lanes: one handler runs at
+// a time (the turn), who may make a call, how often, and which calls are logged
+// as slow.
 //
-// Each transport takes the turn on the thread that it polls on.
+// Each transport takes the turn on its own polling thread.
 //
-// Owned by Server, or by a benchmark. Configure it before the first call. The
-// members other than turn() are used in the turn.
+// Owned by Server, or by a benchmark. Configure it before the first call.
+// Members other than turn() are used in the turn.
 class CallPolicy {
  public:
   struct Config {
-    // Decides on each call; outlives the policy. Null: everybody may do
-    // everything.
+    // Decides whether a caller may make a call; outlives the policy. If it is
+    // null, every caller may make every call.
     AccessControl* access = nullptr;
-    // Whether a session is open; null: none is.
+    // Returns whether a session is open. If it is null, no session counts as
+    // open.
     std::function<bool(SessionId)> is_live = nullptr;
-    // Why calls that need pages are refused; OK: they are not.
+    // The error that refuses calls which need pages. OK means that they are
+    // served.
     absl::Status no_pages;
-    // Calls whose handlers take longer are logged; zero: none.
+    // A call whose handler takes this long or longer is logged. Zero logs none.
     absl::Duration slow_call = absl::ZeroDuration();
-    // Called after each handler, before its caller has the answer.
+    // Called in the turn each time a handler returns, before the answer is
+    // sent.
     std::function<void()> after_handler = nullptr;
   };
 
@@ -55,18 +59,20 @@ class CallPolicy {
            time >= config_.slow_call;
   }
 
-  // In what follows, `caller` is a function that returns the Caller. It is
-  // called only where the answer is needed.
+  // In the members below, `caller` is a function that returns the Caller. They
+  // call it only if they need the result.
 
-  // The credential of the caller, or an error if it may not call this method at
-  // all. Null: everybody may.
+  // Returns the caller's credential, or an error if its role may not call this
+  // method. Returns null if no credential is needed: then every caller may call
+  // it.
   template <typename GetCaller>
   absl::StatusOr<const Credential*> Identify(const Permission& needed,
                                              GetCaller&& caller) const {
     if (config_.access == nullptr || !needed.role.has_value()) return nullptr;
     return config_.access->Identify(needed, caller());
   }
-  // OK if this credential may make a call with this request, else why not.
+  // Returns OK if this credential may make a call with this request, else the
+  // error for the caller. A null credential may make every call.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const Credential* credential,
                      const Request& request) const {
@@ -76,8 +82,10 @@ class CallPolicy {
 
   const absl::Status& no_pages() const { return config_.no_pages; }
 
-  // OK, or RATE_LIMITED when calls that name this session come too often. A
-  // call without an open session counts for its caller.
+  // Counts a call. Returns RATE_LIMITED if calls that name this session come
+  // too often. A call that names no open session counts for its caller instead:
+  // for the caller's credential, or for its connection when no credentials are
+  // configured.
   template <typename GetCaller>
   absl::Status CheckRate(SessionId session, GetCaller&& caller) {
     if (!call_rates_.has_limit()) return absl::OkStatus();

@@ -17,29 +17,32 @@ namespace pando {
 // count for their caller. Owned by CallPolicy; used in the turn.
 class CallRates {
  public:
-  // A session, or somebody's name.
+  // The one whose calls are counted: a session, or the name of a credential or
+  // a connection.
   using Caller = absl::variant<SessionId, std::string>;
 
-  // Zero: no limit.
+  // Zero sets no limit.
   void SetLimit(uint32_t calls_per_second) {
     calls_per_second_ = calls_per_second;
   }
 
   bool has_limit() const { return calls_per_second_ > 0; }
 
-  // Counts a call. RATE_LIMITED, with the time after which it may be repeated,
-  // when it is one too many.
+  // Counts a call. Returns RATE_LIMITED, with the time after which the call may
+  // be repeated, if the call exceeds the limit; such a call is not counted.
   absl::Status Admit(const Caller& caller);
-  // Forgets the callers that have paused.
+  // Forgets the callers whose buckets are full again. To be called
+  // periodically.
   void Prune();
 
  private:
   // A token bucket: a token falls into it every 1 / calls_per_second_ seconds,
-  // and it holds what falls in a second.
-  using Bucket = absl::Time;  // when the next token that is taken fell into it
+  // and it holds the tokens of one second. It is stored as the time at which
+  // the token that the next call takes fell into it.
+  using Bucket = absl::Time;
 
   uint32_t calls_per_second_ = 0;
-  absl::flat_hash_map<Caller, Bucket> buckets_;  // those that are not full
+  absl::flat_hash_map<Caller, Bucket> buckets_;  // of those that are not full
 };
 
 }  // namespace pando

@@ -8,8 +8,8 @@
 namespace pando {
 namespace {
 
-// The field that holds the subject of an error in every request that has it;
-// empty when it is in none.
+// Returns the request field that the error is about, which has the same name in
+// every request that has it. Returns "" if the error is not about a field.
 std::string_view FieldOf(Subject subject) {
   switch (subject) {
     case Subject::kSession:
@@ -62,8 +62,8 @@ std::string_view FieldOf(Subject subject) {
   return "";
 }
 
-// The option that sets the limit which a call would exceed; empty when none
-// does.
+// Returns the option that sets the limit which the call would exceed, or "" if
+// the error is not about a limit.
 std::string_view OptionOf(Subject subject) {
   switch (subject) {
     case Subject::kMaxLocks:

@@ -7,10 +7,11 @@
 
 namespace pando {
 
-// The message of an error for the caller. The core says what is wrong in its
-// own words; this adds the name of the request's field, or of the option that
-// sets a limit: "after: a handle of 5 tokens; it must be a multiple of 4", "the
-// session has 2 locks; the limit is 2 (--max-locks-per-session)".
+// Returns the message of an error for the caller. The core says what is wrong
+// in its own words; this function adds the name of the request's field, or of
+// the option that sets the limit. Examples: "after: a handle of 5 tokens; it
+// must be a multiple of 4", "the session has 2 locks; the limit is 2
+// (--max-locks-per-session)".
 std::string MessageOf(const absl::Status& status);
 
 }  // namespace pando

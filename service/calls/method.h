@@ -16,7 +16,8 @@
 
 namespace pando {
 
-// The name of the method of a generated service that takes such requests.
+// Returns the name of the method of the generated service whose request type is
+// `Request`. REQUIRES: there is such a method.
 template <typename Generated, typename Request>
 std::string NameOfMethod() {
   const auto* const service =
@@ -30,18 +31,20 @@ std::string NameOfMethod() {
   CHECK(false);  // no method of this service takes such requests
 }
 
-// Whether a method has no meaning for a pool that has no layout yet.
+// Returns whether a method needs a pool with a layout. An open pool, which has
+// none yet, refuses such calls.
 inline bool NeedsPages(const std::string& service, const std::string& name) {
   return service == "pando.v1.PrefixCache" || name == "AllocatePages" ||
          name == "FreePages" || name == "ExplainMatch" ||
          name == "SetEvictionPolicy";
 }
 
-// One method of the protocol: its handler, and what a caller needs to call it.
-// The same for every transport that offers it. Immutable.
+// One method of the protocol: its handler, and the permission that a caller
+// needs. All transports that offer the method share one object. Immutable.
 template <typename Request, typename Response>
 struct Method {
-  // Returns none when the call waits. Both messages live until it is answered.
+  // Returns the status of the answer, or none if the call waits. Both messages
+  // live until the call is answered.
   using Handler = std::function<std::optional<absl::Status>(
       const Request&, Response&, WaitingCall&)>;
 
@@ -60,8 +63,8 @@ struct Method {
   const Handler handler;
   const Waiting waiting;
   const Permission permission;
-  const bool needs_pages;  // is refused while the pool is open
-  const bool is_limited;   // by the rates of calls
+  const bool needs_pages;  // calls are refused while the pool is open
+  const bool is_limited;   // its calls count for CallRates
 };
 
 template <typename Request, typename Response>
@@ -96,13 +99,14 @@ MethodPointer<Request, Response> MakeMethod(const std::string& service,
       Waiting::kNever);
 }
 
-// Makes a method of `Generated`, for example v1::PrefixCache, from a member of
-// the object that carries it out, which outlives it. The member is one of
+// Makes a method of the generated service `Generated`, for example
+// v1::PrefixCache, from a member function of `handlers`, which outlives the
+// method. The member has one of these forms:
 //   absl::Status Insert(const Request&, Response&)
 //   absl::Status Insert(const Request&, Response&, const WaitingCall&)
 //   std::optional<absl::Status> Insert(const Request&, Response&, WaitingCall&)
-// and the calls of the last one may wait. The name of the method is that of its
-// request in the protocol: messages are not shared by methods.
+// Calls of the last form may wait. The method gets its name from its request
+// type in the protocol, because no two methods share a message.
 template <typename Generated, typename Handlers, typename Request,
           typename Response>
 MethodPointer<Request, Response> MakeMethod(

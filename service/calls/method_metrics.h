@@ -16,13 +16,14 @@
 
 namespace pando {
 
-// Upper bounds of buckets, in seconds.
+// The upper bounds of the buckets of handler times, in seconds.
 inline constexpr auto kRpcSeconds = std::to_array(
     {1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
      5e-2, 1e-1, 2.5e-1, 5e-1, 1.0, 2.5, 5.0, 10.0});
 
-// The codes that calls are answered with, spelled as gRPC middlewares do. The
-// first counts for all that are not here.
+// The status codes that calls are answered with, spelled as gRPC middlewares
+// spell them. The first one, "Unknown", also counts all codes that are not
+// listed.
 inline constexpr auto kRpcCodeNames = std::to_array<std::string_view>(
     {"Unknown", "OK", "Canceled", "InvalidArgument", "NotFound",
      "ResourceExhausted", "FailedPrecondition", "Aborted", "PermissionDenied",
@@ -41,11 +42,11 @@ struct MethodFigures {
   std::string method;
   std::string type;  // "unary" and so on
   std::vector<TransportFigures> transports;
-  Histogram<kRpcSeconds> seconds;  // in the handler, which knows no transport
+  Histogram<kRpcSeconds> seconds;  // in the handler, of all transports
 };
 
-// Counts one method's calls on one transport, without a lock. A cheap view:
-// copy it. Thread-safe.
+// Counts the calls of one method on one transport, without a lock. This is a
+// small view of counts that RpcMetrics owns, so copy it freely. Thread-safe.
 class MethodMetrics {
  public:
   // A call has arrived.
@@ -78,11 +79,12 @@ class MethodMetrics {
   Calls* calls_;
 };
 
-// The calls of all methods. Owned by Server. ForMethod is called before the
-// server starts; all else is thread-safe.
+// Counts the calls of all methods. Owned by Server. Call ForMethod only before
+// the server starts; the other members are thread-safe.
 class RpcMetrics {
  public:
-  // Returns the same counts each time for the same names.
+  // Returns a view of the counts for these names. The same names always give
+  // the same counts.
   MethodMetrics ForMethod(const std::string& service, const std::string& method,
                           const std::string& type = "unary",
                           const std::string& transport = "grpc");

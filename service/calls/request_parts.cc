@@ -40,7 +40,8 @@ class PartCounter {
  private:
   bool CountField(uint32_t tag, const FieldDescriptor* field) {
     const auto wire_type = WireFormatLite::GetTagWireType(tag);
-    // No message here has groups, and groups may be nested without end.
+    // No message of the protocol has groups, and a peer could nest groups
+    // without end.
     if (wire_type == WireFormatLite::WIRETYPE_START_GROUP) {
       parts_ = kMaxRequestParts + 1;
       return false;

@@ -19,9 +19,10 @@
 
 namespace pando {
 
-// Takes a call from its request to its answer, whichever way both travel: it is
-// admitted, handled, counted and logged here, and may wait in between. A
-// transport derives from it, owns the messages, and sends the answer:
+// Takes one call from its request to its answer, on any transport: it admits
+// the call, runs the handler, and counts and logs the result. The call may wait
+// in between. Each transport derives a class from it, which owns the messages
+// and sends the answer:
 //
 //   Begin -> Parse -> handler -> Send
 //                       | none: OnWait ... Resume -> handler -> Send
@@ -42,7 +43,8 @@ class ServedCall : public WaitingCall {
   }
 
  protected:
-  // All outlive the call; `request` is read only after Begin has called Parse.
+  // All arguments outlive the call. `request` is read only after Begin has
+  // called Parse.
   ServedCall(CallPolicy* policy, MethodPointer<Request, Response> method,
              MethodMetrics metrics, const Request* request, Response* response)
       : policy_(policy),
@@ -52,7 +54,8 @@ class ServedCall : public WaitingCall {
         response_(response) {}
   ~ServedCall() = default;
 
-  // A request has arrived.
+  // Serves a request that has arrived: runs the handler, or answers with an
+  // error.
   void Begin() {
     metrics_.Start();
     is_cancelled_ = false;
@@ -66,7 +69,8 @@ class ServedCall : public WaitingCall {
     }
   }
 
-  // Answers a waiting call now, because its caller is gone.
+  // Makes a waiting call answer now, because its caller is gone. REQUIRES:
+  // waits().
   void Cancel() {
     is_cancelled_ = true;
     Handle();
@@ -79,17 +83,18 @@ class ServedCall : public WaitingCall {
   CallPolicy* policy() const { return policy_; }
 
  private:
-  // Parses the request, if the transport has not done so before.
+  // Parses the request. A transport that has parsed it before returns the
+  // result.
   virtual absl::Status Parse() { return absl::OkStatus(); }
-  // Called whenever the handler has let the call wait.
+  // Called each time the handler lets the call wait.
   virtual void OnWait() {}
-  // Sends the response or the error; the call is over. May begin the next call
-  // in this object, or delete it.
+  // Sends the response or the error. The call is over then: Send may begin the
+  // next call in this object, or delete it.
   virtual void Send(const absl::Status& status) = 0;
 
   // Checks that the caller may make this call, and does not call too often. The
-  // credential is checked first, so that the bytes of a caller without one are
-  // never parsed.
+  // credential is checked first, so that a request is not parsed for a caller
+  // without one.
   absl::Status Admit() {
     const auto get_caller = [this] { return this->caller(); };
     ASSIGN_OR_RETURN(const Credential* const credential,
@@ -145,7 +150,7 @@ class ServedCall : public WaitingCall {
   Response* const response_;
   bool is_cancelled_ = false;
   bool waits_ = false;
-  KeptBytes kept_;  // the request, if it waits
+  KeptBytes kept_;  // counts the request while the call waits
   absl::Duration handling_;
 };
 

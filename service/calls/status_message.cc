@@ -18,11 +18,12 @@ namespace {
 constexpr absl::string_view kRetryInfo =
     "type.googleapis.com/google.rpc.RetryInfo";
 
-// Clients take some kilobytes of trailers, in which a message is twice: a long
-// one, which says again what the caller had sent, would cost it the reason.
+// gRPC clients accept only a few kilobytes of trailers, and the message is in
+// them twice. A long message, which only repeats what the caller sent, would
+// push out the Reason.
 constexpr size_t kMaxMessageBytes = 1024;
 
-// The beginning of the message, in whole characters.
+// Returns the beginning of the message, cut between two characters.
 std::string ShortMessageOf(const absl::Status& status) {
   const std::string message = MessageOf(status);
   size_t size = std::min(message.size(), kMaxMessageBytes);

@@ -7,11 +7,12 @@
 
 namespace pando {
 
-// Adds to an error the time after which the call may be repeated.
+// Returns the error with the time added after which the call may be repeated.
 absl::Status WithRetryAfter(absl::Status status, absl::Duration time);
 
-// Converts a status to a message; a long text is cut. The Reason travels as
-// google.rpc.ErrorInfo, the time of WithRetryAfter as google.rpc.RetryInfo.
+// Converts a status to a message, whose text is at most 1,024 bytes long; a
+// longer one is cut. The Reason travels as google.rpc.ErrorInfo, the time of
+// WithRetryAfter as google.rpc.RetryInfo.
 google::rpc::Status ToStatusMessage(const absl::Status& status);
 
 }  // namespace pando

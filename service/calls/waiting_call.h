@@ -10,23 +10,25 @@ namespace pando {
 
 class PrefixCache;
 
-// A call as its handler sees it, whichever transport it came by. A handler lets
-// it wait by returning none, and keeps the pointer to resume it later. Used in
+// A call as its handler sees it, on any transport. A handler lets the call wait
+// by returning none, and keeps the pointer to resume the call later. Used in
 // the turn (see Turn).
 class WaitingCall : public Resumable {
  public:
-  // Called by a handler before it returns none only to let others have the
-  // turn. Returns whether the transport runs it again by itself.
+  // A handler calls this before it returns none between two steps, only to let
+  // others have the turn. Returns true if the transport runs the handler again
+  // by itself; if false, the handler's side must call Resume.
   virtual bool OnStep() { return false; }
-  // Whether the caller is gone. The handler was then run again for that reason,
-  // and must answer.
+  // Returns whether the caller is gone. If so, the handler runs for that
+  // reason, and must answer now.
   virtual bool is_cancelled() const = 0;
-  // Whether the caller may see the contents of all namespaces.
+  // Returns whether the caller may see the contents of all namespaces.
   virtual bool spans_namespaces() const = 0;
   virtual Caller caller() const = 0;
-  // To be called before the handler lets the call wait for `session`: until it
-  // is answered, its request counts in the session's account of bytes.
-  // SESSION_LIMIT: there is no room for it, so it must not wait.
+  // The handler must call this before it lets the call wait on behalf of
+  // `session`. Until the call is answered, its request counts in the session's
+  // account of bytes. Returns SESSION_LIMIT if the account has no room; then
+  // the call must not wait.
   virtual absl::Status Keep(PrefixCache& cache, SessionId session) = 0;
 
  protected:

@@ -30,11 +30,11 @@ namespace {
 
 constexpr uint32_t kListed = 1'000;
 constexpr uint32_t kDumped = 10'000;
-// More would keep other calls waiting while the answer is written.
+// The most entries of one answer. Writing more would keep other calls waiting.
 constexpr uint32_t kMaxListed = 10'000;
 constexpr uint32_t kMaxDumped = 100'000;
-// The pause between two steps on a thread of its own, in which others get the
-// mutex.
+// The pause between two steps of ExplainMatchBlocking, in which other threads
+// get the mutex.
 constexpr absl::Duration kPause = absl::Microseconds(50);
 
 // How many entries are listed when `asked` are asked for; 0 asks for the
@@ -43,7 +43,8 @@ uint32_t LimitOf(uint32_t asked, uint32_t standard, uint32_t most) {
   return asked == 0 ? standard : std::min(asked, most);
 }
 
-// Takes steps of the self-check until one that began after this has ended.
+// Takes steps of the self-check until a check that began after this work has
+// ended.
 class CheckWork final : public SteppedCalls::Work {
  public:
   explicit CheckWork(SelfCheck* check)
@@ -60,7 +61,7 @@ class CheckWork final : public SteppedCalls::Work {
   const uint64_t awaited_;
 };
 
-// The loader keeps nothing and brings nothing back while the cache is flushed.
+// A flush during which the tiers neither store nor load pages.
 class PausingFlush final : public FlushWork {
  public:
   PausingFlush(FlushWork work, std::shared_ptr<const void> pause)
@@ -70,7 +71,8 @@ class PausingFlush final : public FlushWork {
   std::shared_ptr<const void> pause_;
 };
 
-// `ns` is the namespace that the request names, if it names one.
+// Returns the flush that the request asks for. `ns` is the namespace that the
+// request names, if it names one.
 FlushWork WorkOf(const v1::FlushRequest& request, const NamespaceKey& ns) {
   switch (request.which_case()) {
     case v1::FlushRequest::kNamespace:
@@ -133,7 +135,7 @@ absl::Status AdminService::AnswerStats(const WaitingCall& call,
                                        v1::GetStatsResponse& response) {
   FillStats(cache_->Stats(), &response);
   if (tiers_ != nullptr) FillTiers(*tiers_, &response);
-  // Each of these belongs to some tenant.
+  // Each quota class belongs to some tenant.
   if (!call.spans_namespaces()) response.clear_quota_classes();
   response.set_epoch(config_.epoch);
   response.set_version(PANDO_VERSION);

@@ -31,22 +31,23 @@
 
 namespace pando {
 
-// The handlers of pando.v1.Admin. Owned by Server; runs on the polling thread;
-// its only state are the dumps that are being sent. Long work is done in steps
-// (SteppedCalls): such a handler returns none while its call waits for the next
-// step.
+// The handlers of pando.v1.Admin. Owned by Server; used in the turn, except for
+// ExplainMatchBlocking. Its only changing state is the console's address and
+// the dumps that are being sent. Long work is done in steps (SteppedCalls):
+// such a handler returns none while its call waits for the next step.
 class AdminService {
  public:
   struct Config {
     uint64_t epoch = 0;
     uint32_t max_tokens = 0;
-    // The process of a writer, while it lives and can be seen.
+    // Returns the process of a writer, or none if it has ended or is not
+    // visible from here.
     std::function<std::optional<pid_t>(WriterId)> pid_of = nullptr;
-    // Begins to drain, and ends the process too if asked.
+    // Begins to drain; if `exit` is set, the process also ends.
     std::function<void(bool exit)> drain;
   };
 
-  // All outlive the service.
+  // All pointers outlive the service.
   AdminService(PrefixCache* cache, SelfCheck* self_check, SteppedCalls* stepped,
                Config config)
       : cache_(cache),
@@ -55,21 +56,24 @@ class AdminService {
         config_(std::move(config)),
         tree_dumps_(cache) {}
 
-  // `loader`, which outlives the service, forgets flushed pages, too. To be set
-  // before the first call.
+  // Sets what makes the tiers forget flushed pages; it outlives the service. To
+  // be called before the first call.
   void set_loader(PrefixLoader* loader) { loader_ = loader; }
 
-  // Its figures are among those of GetStats; both outlive the service. To be
-  // set before the first call. `tier`: null, or what keeps copies of blocks.
+  // Sets the block memory, whose figures are part of GetStats. `tier` keeps
+  // copies of blocks, or is null. Both outlive the service. To be called before
+  // the first call.
   void set_blocks(BlockCache* blocks, const BlockTier* tier) {
     blocks_ = blocks;
     block_tier_ = tier;
   }
 
-  // The same for the tiers.
+  // Sets the tiers, whose figures are part of GetStats. They outlive the
+  // service. To be called before the first call.
   void set_tiers(const Tiers* tiers) { tiers_ = tiers; }
 
-  // Empty: there is none. To be set in the turn.
+  // Sets the address of the console that GetStats tells; empty if there is
+  // none. To be called in the turn.
   void set_console_url(std::string url) { console_url_ = std::move(url); }
 
   // Adds the methods of the data path that this service carries out.
@@ -121,17 +125,17 @@ class AdminService {
   absl::Status Drain(const v1::DrainRequest& request,
                      v1::DrainResponse& response);
 
-  // As ExplainMatch, for another thread than the polling one: takes all steps
-  // and returns when they are done.
+  // Does what ExplainMatch does, for a thread without the turn: takes all
+  // steps, and returns when they are done.
   absl::Status ExplainMatchBlocking(const v1::ExplainMatchRequest& request,
                                     v1::ExplainMatchResponse& response);
 
  private:
   using DumpSource = StreamSource<v1::DumpTreeResponse>;
 
-  // NO_BLOCK_MEMORY.
+  // Returns NO_BLOCK_MEMORY if this pandod has no block memory, else OK.
   absl::Status CheckBlockMemory() const;
-  // Fills in all but the figures of blocks.
+  // Fills in the whole response except for the figures of blocks.
   absl::Status AnswerStats(const WaitingCall& call,
                            v1::GetStatsResponse& response);
   void Answer(TieredExplanation& done,
@@ -146,7 +150,7 @@ class AdminService {
   BlockCache* blocks_ = nullptr;           // null: there is no block memory
   const BlockTier* block_tier_ = nullptr;  // null: there is none
   const Tiers* tiers_ = nullptr;           // null: there are none
-  PrefixLoader* loader_ = nullptr;         // null: what is evicted is lost
+  PrefixLoader* loader_ = nullptr;         // null: there are no tiers
   std::string console_url_;
   const Config config_;
   AsyncService<v1::Admin> grpc_;

@@ -20,7 +20,7 @@ void FillFlush(const FlushResult& result, v1::FlushResponse* out);
 void FillNamespaces(const NamespaceList& list, v1::ListNamespacesResponse* out);
 void FillSessions(const SessionList& list, v1::ListSessionsResponse* out);
 void FillLocks(const LockList& list, v1::ListLocksResponse* out);
-// `pid_of` returns the process of a writer, if it is visible.
+// `pid_of` returns the process of a writer, or none if it is not visible.
 void FillQuarantine(const QuarantineList& list,
                     const std::function<std::optional<pid_t>(WriterId)>& pid_of,
                     v1::ListQuarantineResponse* out);

@@ -31,7 +31,8 @@ class CallInBatch final : public ServedCall<Request, Response>,
         batch_(batch) {}
 
   Caller caller() const override { return batch_.caller(); }
-  // The requests of a batch are kept together, until the last one is answered.
+  // The requests of a batch are counted together, until the last one is
+  // answered.
   absl::Status Keep(PrefixCache& cache, SessionId session) override {
     return batch_.Keep(cache, session);
   }

@@ -14,46 +14,49 @@
 
 namespace pando {
 
-// The metrics of calls in batches, which count like calls that come alone.
-// Indexed by the field number of the call in BatchedRequest.
+// The metrics of calls in batches. Such a call counts like one that comes alone
+// over gRPC.
 struct BatchMetrics {
   explicit BatchMetrics(RpcMetrics& metrics, const DataPath& data_path);
 
+  // Indexed by the field number of the call in BatchedRequest; none for a
+  // number without a method.
   std::vector<std::optional<MethodMetrics>> by_number;
 };
 
-// One of the calls in a batch.
+// One of the calls in a batch. Used in the turn.
 class BatchedCall {
  public:
   virtual ~BatchedCall() = default;
+  // Begins the call: it answers, waits, or has another step to take.
   virtual void Start() = 0;
-  // Takes the next step of one that has begun.
+  // Takes the next step of a call that has begun and reported it by KeepStep.
   virtual void TakeStep() = 0;
   virtual bool IsAnswered() const = 0;
-  // Answers the call now, because its caller is gone.
+  // Makes a waiting call answer now, because its caller is gone.
   virtual void End() = 0;
 };
 
-// Carries out the calls of one batch. Each gets the answer that it would have
-// got alone. They are carried out in order, some in each step, so that others
-// are served between them; one that takes steps ends before the next begins.
-// Used in the turn.
+// Carries out the calls of one batch. Each call gets the answer that it would
+// have got alone. They are carried out in order, some of them in each step, so
+// that other callers are served in between. A call that takes several steps
+// ends before the next one begins. Used in the turn.
 class BatchedCalls final : public SteppedCalls::Work {
  public:
-  // All outlive this. `batch` is resumed when the last call was answered that
-  // waits.
+  // All arguments outlive this. When calls of the batch wait, `batch` is
+  // resumed once the last of them is answered.
   BatchedCalls(CallPolicy* policy, const DataPath& data_path,
                const BatchMetrics& metrics, const v1::BatchRequest& request,
                v1::BatchResponse& response, WaitingCall& batch);
-  // Answers the calls that wait, if the caller is gone. Those that have not
-  // begun never do.
+  // Makes the calls that still wait answer, because the caller is gone. Calls
+  // that have not begun are dropped.
   ~BatchedCalls() override;
 
   // Carries out some of the calls.
   SteppedCalls::Progress Step() override;
 
-  // A call of the batch reports here that it has a step to take, and that it
-  // was answered.
+  // A call of the batch calls KeepStep when it has another step to take, and
+  // Answered when it is answered.
   void KeepStep(BatchedCall* call) { stepping_ = call; }
   void Answered();
 

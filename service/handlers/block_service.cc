@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMaxKindsOfCall = 256;
 
-// Holds for kinds, locks and indices, in every call that has them.
+// Checks the length of the list `field`: kinds, locks or indices.
 absl::Status CheckCount(const char* field, int count, int limit) {
   if (count <= limit) return absl::OkStatus();
   return MakeError(
@@ -124,7 +124,7 @@ class SearchWork final : public SteppedCalls::Work {
   const absl::StatusOr<std::vector<BlockPlace>>& places() const {
     return places_;
   }
-  // How much the tier has of what the memory has not.
+  // Returns how many of the blocks that the memory lacks the tier has.
   uint32_t kept() const { return look_.has_value() ? look_->found() : 0; }
 
  private:
@@ -136,7 +136,8 @@ class SearchWork final : public SteppedCalls::Work {
   std::optional<BlockLook> look_;
 };
 
-// Renews kinds, and waits until nothing of the old ones can come back.
+// Makes a new generation of each kind, and waits until the tier can bring back
+// no block of the old ones.
 class ResetWork final : public SteppedCalls::Work {
  public:
   // `tier` may be null.
@@ -174,7 +175,7 @@ class ResetWork final : public SteppedCalls::Work {
   absl::StatusOr<std::vector<BlockKind>> kinds_ = std::vector<BlockKind>();
 };
 
-// Answers with the places that the work has found.
+// Fills in the places that the work has found.
 template <typename Response>
 absl::Status FillPlaces(BlockCall& done, Response& response) {
   ASSIGN_OR_RETURN(const std::vector<BlockPlace> places, done.Take());

@@ -18,13 +18,13 @@
 
 namespace pando {
 
-// The handlers of pando.v1.Blocks. Each checks and converts its request, calls
-// the cache, and converts the result. Owned by Server; used in the turn; holds
-// no state.
+// The handlers of pando.v1.Blocks. Each handler checks and converts its
+// request, calls the cache, and converts the result. Owned by Server; used in
+// the turn; holds no state.
 class BlockService {
  public:
-  // `cache`, `blocks`, `stepped` and `memory` outlive the service.
-  // `memory_bytes` is the size of the block memory; 0: there is none.
+  // All pointers outlive the service. `memory_bytes` is the size of the block
+  // memory, or 0 if there is none.
   BlockService(PrefixCache* cache, BlockCache* blocks, SteppedCalls* stepped,
                MemorySocket* memory, uint64_t memory_bytes, uint64_t epoch)
       : cache_(cache),
@@ -44,15 +44,16 @@ class BlockService {
   absl::Status AttachMemory(const v1::AttachMemoryRequest& request,
                             v1::AttachMemoryResponse& response,
                             const WaitingCall& call);
-  // Keeps copies of blocks, and outlives the service; null: there is none. To
-  // be set before the first call.
+  // Sets what keeps copies of blocks; it outlives the service. Null, the
+  // default, means that there is no such tier. To be called before the first
+  // call.
   void set_tier(BlockTier* tier) { tier_ = tier; }
 
   absl::Status OpenKinds(const v1::OpenKindsRequest& request,
                          v1::OpenKindsResponse& response);
   absl::Status FindKinds(const v1::FindKindsRequest& request,
                          v1::FindKindsResponse& response);
-  // These return none between two steps.
+  // The handlers below take steps, and return none between two steps.
   std::optional<absl::Status> ResetKinds(const v1::ResetKindsRequest& request,
                                          v1::ResetKindsResponse& response,
                                          WaitingCall& call);
@@ -76,7 +77,7 @@ class BlockService {
       v1::ReleaseBlocksResponse& response, WaitingCall& call);
 
  private:
-  // Publishes or discards.
+  // Publishes or discards reserved blocks, as `outcome` says.
   template <typename Request, typename Response>
   std::optional<absl::Status> Complete(const Request& request,
                                        Response& response, WaitingCall& call,

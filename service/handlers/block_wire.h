@@ -18,18 +18,19 @@ namespace pando {
 
 // Converts between the messages of pando.v1.Blocks and the plain types of core.
 
-// INVALID_FIELD when a namespace is too long.
+// Both return INVALID_FIELD if a field of the namespace is too long.
 absl::StatusOr<KindSpec> KindSpecOf(const v1::KindSpec& spec);
 absl::StatusOr<KindName> KindNameOf(const v1::KindSpec& spec);
 void FillKind(const BlockKind& kind, v1::Kind* out);
 
-// Views of the message's keys; valid as long as the message. INVALID_FIELD when
-// a shape is not known here.
+// Returns views of the message's keys, which are valid as long as the message.
+// Returns INVALID_FIELD if this server does not know a shape.
 absl::StatusOr<std::vector<BlockKeys>> BlockKeysOf(
     const google::protobuf::RepeatedPtrField<v1::BlockKeys>& keys);
 void AppendPlaces(std::span<const BlockPlace> places, PackedIds* out);
 
-// For operators. The kinds with the most memory come first, `limit` at most.
+// Results for operators. FillKinds lists at most `limit` kinds, those with the
+// most memory first.
 void FillBlockFigures(const BlockStats& stats, v1::BlockFigures* out);
 void FillKinds(const BlockStats& stats, uint32_t limit,
                v1::ListKindsResponse* out);

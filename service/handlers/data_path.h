@@ -10,17 +10,18 @@
 
 namespace pando {
 
-// The methods that an engine calls for each request. Lanes and batches offer
-// them, beside gRPC. The services that carry them out fill them in
-// (AddMethodsTo). For example `match_prefix`, a
-// MethodPointer<v1::MatchPrefixRequest, v1::MatchPrefixResponse>.
+// The methods that an engine calls for each request. Besides gRPC, lanes and
+// batches offer them. The services that carry them out fill them in
+// (AddMethodsTo). There is one member for each method, for example
+// `match_prefix`, a MethodPointer<v1::MatchPrefixRequest,
+// v1::MatchPrefixResponse>.
 struct DataPath {
 #define PANDO_METHOD(number, field, service, name, role, kind) \
   MethodPointer<v1::name##Request, v1::name##Response> field;
   PANDO_DATA_PATH_METHODS(PANDO_METHOD)
 #undef PANDO_METHOD
 
-  // Calls visit(number, method) for each of them.
+  // Calls visit(number, method) for each method.
   template <typename Visit>
   void ForEach(Visit&& visit) const {
 #define PANDO_METHOD(number, field, service, name, role, kind) \
@@ -30,8 +31,9 @@ struct DataPath {
   }
 };
 
-// Fills in the methods of `Generated`, for example v1::PrefixCache, each from
-// the member of the same name of the object that carries them out.
+// Fills in the methods of the generated service `Generated`, for example
+// v1::PrefixCache. Each method gets the member function of the same name of
+// `handlers`, which outlives `data_path`.
 template <typename Generated, typename Handlers>
 void AddDataPathMethods(Handlers* handlers, DataPath& data_path) {
   constexpr std::string_view kService = Generated::service_full_name();

@@ -21,7 +21,8 @@ namespace pando {
 // holds no state.
 class DataPathService {
  public:
-  // All outlive the service. `has_lanes` tells whether this server opens lanes.
+  // All pointers outlive the service. `has_lanes` tells whether this server
+  // opens lanes.
   DataPathService(CallPolicy* policy, PrefixCache* cache, SteppedCalls* stepped,
                   MemorySocket* memory, bool has_lanes)
       : policy_(policy),

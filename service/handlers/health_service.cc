@@ -17,7 +17,8 @@ using grpc::health::v1::HealthCheckRequest;
 namespace {
 
 constexpr const char* kLiveness = "liveness";
-// More are refused: a watch lasts as long as its caller likes.
+// The most watches. More are refused, because a watch lasts as long as its
+// caller likes.
 constexpr size_t kMaxWatches = 1024;
 
 absl::flat_hash_set<std::string> AllNames(
@@ -44,8 +45,7 @@ class HealthWatch {
                          &on_arrived_);
   }
 
-  // Sends the present status, after the write that is under way, if there is
-  // one.
+  // Sends the present status. If a write is under way, the status follows it.
   void SendStatus() {
     has_unsent_status_ = is_writing_;
     if (is_writing_ || is_done_ || service_->server_->is_stopping()) return;

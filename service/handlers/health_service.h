@@ -18,10 +18,10 @@ namespace pando {
 
 class HealthWatch;
 
-// grpc.health.v1.Health: SERVING until the server drains, for the server as a
-// whole (""), for "liveness" and "readiness", and for each service by name.
-// "liveness" stays SERVING while draining: a probe must not kill a process
-// that is finishing. Owned by Server; lives on the polling thread.
+// The handlers of grpc.health.v1.Health. The server as a whole (""),
+// "readiness" and each service by name are SERVING until the server drains.
+// "liveness" stays SERVING while draining, because a probe must not kill a
+// process that is finishing. Owned by Server; lives on the polling thread.
 class HealthService {
  public:
   using Response = grpc::health::v1::HealthCheckResponse;
@@ -38,7 +38,7 @@ class HealthService {
  private:
   friend class HealthWatch;
 
-  // SERVICE_UNKNOWN for a name that is not served here.
+  // Returns SERVICE_UNKNOWN for a name that this server does not serve.
   Response::ServingStatus StatusOf(const std::string& service) const;
   absl::Status Check(const grpc::health::v1::HealthCheckRequest& request,
                      Response& response) const;
@@ -53,7 +53,7 @@ class HealthService {
   const ArmCall arm_watch_;
   bool drain_announced_ = false;
   absl::flat_hash_map<HealthWatch*, std::unique_ptr<HealthWatch>> watches_;
-  size_t read_watches_ = 0;  // how many of them have told what they watch
+  size_t read_watches_ = 0;  // watches whose request was read
 };
 
 }  // namespace pando

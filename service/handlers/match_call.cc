@@ -21,7 +21,7 @@ absl::Status CheckMatch(const v1::MatchPrefixRequest& request) {
   return absl::OkStatus();
 }
 
-// None: nothing is looked up.
+// Returns what the loader is asked to do, or none if it is not asked.
 absl::StatusOr<std::optional<LoadAction>> LoadActionOf(
     const v1::MatchPrefixRequest& request) {
   switch (request.load()) {
@@ -100,7 +100,8 @@ absl::StatusOr<bool> MatchCall::LookUp() {
   known_ = {.deadline = MonotonicNow() + time};
   if (!is_asked) return false;
   absl::StatusOr<bool> is_looked_up = BeginLookUp();
-  // A call that names no session does not fail for what others like it take.
+  // Calls that act for no session share one account of bytes. If the others
+  // have filled it, this call does not fail: it goes on without a look-up.
   if (session_ == SessionId() &&
       ReasonOf(is_looked_up.status()) == Reason::kSessionLimit) {
     return false;
@@ -108,7 +109,8 @@ absl::StatusOr<bool> MatchCall::LookUp() {
   return is_looked_up;
 }
 
-// Nothing is loaded for a session that is gone.
+// Checks the session first, so that nothing is loaded for a session that is
+// gone.
 absl::StatusOr<bool> MatchCall::BeginLookUp() {
   if (load_ != LoadAction::kTell) {
     RETURN_IF_ERROR(parts_.cache->CheckSession(session_));

@@ -19,28 +19,30 @@
 
 namespace pando {
 
-// One MatchPrefix, from one wait to the next. The call may wait twice, and its
-// handler is run again each time:
+// One MatchPrefix call, from one wait to the next. The call may wait twice: for
+// the look-up of its prompt in the tiers, and for a pending page. Its handler
+// runs again after each wait:
 //
 //   kArrived ----> kLookedUp ----> kWaited, kTimedOut ----> answered
-//     until it is known      until the page after
-//     what is kept of        the match is published,
-//     the prompt             or not
+//     until the tiers      until the page after
+//     have told what       the match is published,
+//     they keep            or not
 //
-// A call that needs neither goes from kArrived to its answer. A wait that ended
-// may be followed by another for the next page. PrefixLoader and PendingMatches
-// know the calls that wait; this is made anew when one ends, and is kept by
-// SteppedCalls while the match takes its steps.
+// A call that needs neither wait goes from kArrived to its answer. A call that
+// has waited for one page may wait for the next. PrefixLoader and
+// PendingMatches know the calls that wait. A MatchCall is made anew when a wait
+// ends; SteppedCalls owns it while the match takes its steps.
 //
 // Used in the turn.
 class MatchCall final : public SteppedCalls::Work {
  public:
-  // What it stands on; all outlive it.
+  // What a MatchCall uses; all outlive it.
   struct Parts {
     PrefixCache* cache;
     PendingMatches* pending;
-    PrefixLoader* loader;    // null: what is evicted is lost
+    PrefixLoader* loader;    // null: there are no tiers
     PageVerifier* verifier;  // null: no pages are verified
+    // The most tokens that a request may have.
     uint32_t max_tokens;
     uint64_t epoch;
   };
@@ -50,21 +52,25 @@ class MatchCall final : public SteppedCalls::Work {
       : parts_(parts), request_(request), response_(response), call_(call) {}
 
   // Finds out in which state the call is, and prepares the match. Returns false
-  // when the call waits until its prompt has been looked up.
+  // if the call waits until its prompt has been looked up. Returns an error to
+  // answer with if the request is not valid, the caller is gone or gave the
+  // wait up.
   absl::StatusOr<bool> Begin();
-  // Takes steps of the match. REQUIRES: Begin has returned true.
+  // Takes steps of the match for as long as one turn allows. REQUIRES: Begin
+  // has returned true.
   SteppedCalls::Progress Step() override {
     return SteppedCalls::TakeSteps(*parts_.cache, *match_);
   }
-  // Uses neither the messages nor the call from now on.
+  // The messages and the call are not used from now on.
   bool Abandon() override { return match_->Abandon(); }
-  // After the last step. Returns none when the call waits for a page.
+  // Ends the match after its last step. Returns the status of the answer, or
+  // none if the call waits for a pending page.
   std::optional<absl::Status> End();
 
  private:
   enum class State {
     kArrived,
-    kLookedUp,  // `known_` says what is kept
+    kLookedUp,  // the tiers have answered: see `known_`
     kWaited,    // the page is published or loaded, or its owner has left
     kTimedOut,  // the call may not wait any more
     kGivenUp,   // the caller has sent the call again and wants no answer
@@ -74,10 +80,10 @@ class MatchCall final : public SteppedCalls::Work {
   void TakeUp();
   // Converts the request.
   absl::Status Read();
-  // Asks the loader, if the request wants that. Returns whether the call waits
-  // until it knows.
+  // Asks the loader what the tiers keep, if the request wants that. Returns
+  // whether the call waits for the answer.
   absl::StatusOr<bool> LookUp();
-  // The same, once it is known that the loader is to be asked.
+  // Does so once it is known that the loader is to be asked.
   absl::StatusOr<bool> BeginLookUp();
   MatchRequest Match() const;
   // Lets the call wait for a pending page.
@@ -91,24 +97,27 @@ class MatchCall final : public SteppedCalls::Work {
   WaitingCall& call_;
 
   State state_ = State::kArrived;
-  // How the last wait ended; none: the call has not waited.
+  // How the last wait for a page ended; none if the call has not waited for
+  // one.
   std::optional<v1::PendingOutcome> outcome_;
-  // Until when the call may wait, and what is kept; none: nothing is asked for.
+  // Until when the call may wait, and what the tiers keep of the prompt; none
+  // if the call neither waits nor asks the tiers.
   std::optional<LookedUp> known_;
 
-  // The request.
-  SessionId session_;  // zero: nothing is done for a session
+  // What Read has converted of the request.
+  SessionId session_;  // zero: the call acts for no session
   NamespaceKey ns_;
   std::span<const Token> tokens_;
   std::optional<uint32_t> max_tokens_;
   PrefixHandle after_;
-  std::optional<LoadAction> load_;  // none: nothing is looked up
+  std::optional<LoadAction> load_;  // none: the tiers are not asked
 
   std::optional<Matching> match_;
 };
 
-// Counts a call that is looked up for `session`. Ends the look-up if there is
-// no room for it.
+// Counts the request of a call that waits for a look-up in the account of bytes
+// of `session`. Returns SESSION_LIMIT, and ends the look-up, if there is no
+// room.
 absl::Status KeepWhileLookedUp(PrefixCache& cache, PrefixLoader& loader,
                                WaitingCall& call, SessionId session);
 

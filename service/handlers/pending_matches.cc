@@ -104,7 +104,8 @@ void PendingMatches::ResumeTimedOut() {
   ResumeWithDeadlineUntil(MonotonicNow());
 }
 
-// A handler that runs again may end this wait or begin another.
+// Copies the calls first, because a handler that runs again changes by_call_:
+// it ends this wait, and may begin another.
 void PendingMatches::ResumeWithDeadlineUntil(absl::Time deadline) {
   std::vector<WaitingCall*> calls;
   for (const auto& [_, wait] : by_call_) {

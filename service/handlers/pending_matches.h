@@ -21,51 +21,54 @@
 
 namespace pando {
 
-// Upper bounds of buckets, in seconds.
+// The upper bounds of the buckets of waiting times, in seconds.
 inline constexpr auto kPendingWaitSeconds =
     std::to_array({1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1,
                    1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0});
 
-// The MatchPrefix calls that wait for a page that another call computes. Runs
-// the handler of each again when its wait is over or its time is up. Owned by
-// Server; WaitOver is thread-safe, all else is for the polling thread.
+// Knows the MatchPrefix calls that wait for a pending page, which another
+// session computes or loads. It runs the handler of each call again when the
+// wait is over or the time is up. Owned by Server. WaitOver and wait_seconds
+// are thread-safe; the other members are used in the turn.
 //
 // A wait can end in the middle of another handler, on another thread, or even
 // before the handler that began it has returned. So ended waits are queued, and
 // resumed later on the polling thread, in the order in which they ended.
 class PendingMatches {
  public:
-  // How a wait ended, and what the call knew when it began, with the time until
-  // when it may go on waiting, by MonotonicNow.
+  // How a wait ended. `looked_up` is what the call knew when the wait began;
+  // its deadline, by MonotonicNow, says until when the call may go on waiting.
   struct Waited {
     v1::PendingOutcome outcome;
     LookedUp looked_up;
-    bool is_given_up = false;  // nobody wants the answer
+    bool is_given_up = false;  // the caller has sent the call again
   };
-  // What a caller names a call by.
+  // The name that a caller gives to a call.
   using Name = std::pair<SessionId, RequestId>;
 
   // All outlive this; `server` has not started yet.
   PendingMatches(PrefixCache* cache, RpcServer* server);
 
-  // The cache's on_wait_over calls this.
+  // Reports that a wait is over. The cache calls this (on_wait_over).
   void WaitOver(WaitId wait, PendingOutcome outcome);
 
-  // Runs the handler of `call` again when `wait` has ended, at the latest at
-  // the deadline.
+  // Begins a wait: the handler of `call` runs again when `wait` has ended, or
+  // else at the deadline of `looked_up`.
   void Begin(WaitingCall& call, const Name& name, WaitId wait,
              const LookedUp& looked_up);
-  // To be called when the handler of `call` runs again, whatever the reason:
-  // the call waits no more. Returns none if it did not wait.
+  // Ends the wait of `call`. To be called each time the handler of `call` runs
+  // again, whatever the reason. Returns none if the call did not wait.
   std::optional<Waited> End(const WaitingCall& call);
-  // The call of this name was sent again, and does not wait now: one that still
-  // does is run again as given up, and must answer. So a caller ends a wait
-  // wherever it cannot cancel a call.
+  // To be called when the call of this name was sent again without a time to
+  // wait. If the first call still waits, its handler runs again as given up,
+  // and must answer. In this way a caller can end a wait where it cannot cancel
+  // a call.
   void GiveUp(const Name& name);
-  // Runs the handlers of all waiting calls again; they must answer.
+  // Runs the handlers of all waiting calls again as timed out; they must
+  // answer.
   void ResumeAll();
 
-  // How long the calls waited. Thread-safe.
+  // Returns how long the calls waited. Thread-safe.
   Histogram<kPendingWaitSeconds> wait_seconds() const {
     return seconds_.Copy();
   }
@@ -88,12 +91,13 @@ class PendingMatches {
 
   PrefixCache* const cache_;
   Wakeup* const ended_wakeup_;
-  // Its period is set while a call waits.
+  // Checks the deadlines. It is off while no call waits.
   Timer* const deadline_timer_;
   SharedHistogram<kPendingWaitSeconds> seconds_;
   absl::flat_hash_map<const WaitingCall*, Wait> by_call_;
   absl::flat_hash_map<WaitId, const WaitingCall*> by_id_;
-  // Those that have a request id; the last one where several have the same.
+  // The waiting calls that have a request id. If several have the same name,
+  // this is the last one.
   absl::flat_hash_map<Name, const WaitingCall*> by_name_;
 
   absl::Mutex mutex_;

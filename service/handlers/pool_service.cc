@@ -124,7 +124,8 @@ std::optional<absl::Status> PoolService::AllocatePages(
       },
       [&](Allocation& done) -> absl::Status {
         ASSIGN_OR_RETURN(const AllocateResult result, done.Take());
-        // The pages of a repeat may be cached by now.
+        // A repeat of an answered call gets the same pages, which may be cached
+        // by now.
         if (verifier_ != nullptr && !result.is_repeat) {
           verifier_->Reserved(result.pages);
         }

@@ -20,14 +20,14 @@
 
 namespace pando {
 
-// The handlers of pando.v1.PagePool. Owned by Server; runs on the polling
-// thread. Its only state is the model digest of the first worker that stated
-// one: the KV in the pool is of that model.
+// The handlers of pando.v1.PagePool. Owned by Server; used in the turn. Its
+// only state is the model digest of the first worker that stated one: the KV in
+// the pool is of that model.
 class PoolService {
  public:
-  // All outlive the service; `verifier` may be null: no pages are verified.
-  // `has_pool` is false if no worker may attach it; `open` is null unless it
-  // takes the layout of the first worker.
+  // All pointers outlive the service. `verifier` is null if no pages are
+  // verified. `has_pool` is false if no worker may attach the pool. `open` is
+  // null unless the pool takes its layout from the first worker.
   PoolService(PrefixCache* cache, SteppedCalls* stepped, MemorySocket* memory,
               PageVerifier* verifier, v1::PoolDescription description,
               uint64_t epoch, bool has_pool = true, OpenPool* open = nullptr)
@@ -40,7 +40,8 @@ class PoolService {
         has_pool_(has_pool),
         open_(open) {}
 
-  // Is told the model digest of the first worker that states one.
+  // Sets a function that is called once, with the model digest of the first
+  // worker that states one.
   void set_on_model(std::function<void(const std::string&)> on_model) {
     on_model_ = std::move(on_model);
   }
@@ -56,7 +57,7 @@ class PoolService {
   absl::Status AttachPool(const v1::AttachPoolRequest& request,
                           v1::AttachPoolResponse& response,
                           const WaitingCall& call);
-  // Both return none between two steps.
+  // AllocatePages and FreePages take steps, and return none between two steps.
   std::optional<absl::Status> AllocatePages(
       const v1::AllocatePagesRequest& request,
       v1::AllocatePagesResponse& response, WaitingCall& call);
@@ -65,7 +66,8 @@ class PoolService {
                                         WaitingCall& call);
 
  private:
-  // Takes the layout of the first worker for a pool that is open.
+  // Answers AttachPool while the pool is open: takes the layout of the first
+  // worker.
   absl::Status AttachOpen(const v1::AttachPoolRequest& request,
                           v1::AttachPoolResponse& response);
   absl::Status CheckModelDigest(const std::string& digest) const;

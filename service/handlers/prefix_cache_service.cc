@@ -196,7 +196,8 @@ std::optional<absl::Status> PrefixCacheService::MatchPrefixes(
       [](Scoring& done) { return done.status(); });
 }
 
-// What follows a handle is not looked up: here it is a prompt of no tokens.
+// Looks up the prompts of the queries. The tiers cannot look up what follows a
+// handle, so a query with a handle stands in the list as a prompt of no tokens.
 absl::StatusOr<bool> PrefixCacheService::LookUp(
     WaitingCall& call, const v1::MatchPrefixesRequest& request) {
   std::vector<NamespaceKey> namespaces;  // to which the queries refer
@@ -273,7 +274,7 @@ PrefixCacheService::BeginInsert(const v1::InsertRequest& request) {
 absl::Status PrefixCacheService::Answer(InsertCall& done,
                                         v1::InsertResponse& response) {
   ASSIGN_OR_RETURN(const InsertResult result, done.work->Take());
-  // Parts of a long one may be evicted by now.
+  // Pages of a long insert, which takes several steps, may be evicted by now.
   if (!done.work->has_many_pages()) Verify(done.pages, result);
   response.set_existing_tokens(result.existing_tokens);
   AppendPages(result.canonical_pages, response.mutable_canonical_page_ids());
@@ -286,7 +287,8 @@ absl::Status PrefixCacheService::Answer(InsertCall& done,
   return absl::OkStatus();
 }
 
-// A repeat is not verified: its pages may have gone to another session since.
+// A repeat is not verified, because its pages may have gone to another session
+// since the first answer.
 void PrefixCacheService::Verify(std::span<const PageId> inserted,
                                 const InsertResult& result) {
   if (verifier_ == nullptr || result.is_repeat) return;

@@ -20,14 +20,14 @@
 
 namespace pando {
 
-// The handlers of pando.v1.PrefixCache. Each checks and converts its request,
-// calls the cache, and converts the result. Owned by Server; runs on the
-// polling thread; holds no state. PendingMatches and PrefixLoader hold the
-// calls that wait.
+// The handlers of pando.v1.PrefixCache. Each handler checks and converts its
+// request, calls the cache, and converts the result. Owned by Server; used in
+// the turn; holds no state. PendingMatches and PrefixLoader hold the calls that
+// wait.
 class PrefixCacheService {
  public:
-  // `cache`, `pending` and `stepped` outlive the service. `verifier` may be
-  // null: no pages are verified.
+  // All pointers outlive the service. `verifier` is null if no pages are
+  // verified. `max_tokens` is the most tokens that a request may have.
   PrefixCacheService(PrefixCache* cache, PendingMatches* pending,
                      SteppedCalls* stepped, PageVerifier* verifier,
                      uint32_t max_tokens, uint64_t epoch)
@@ -38,8 +38,8 @@ class PrefixCacheService {
         max_tokens_(max_tokens),
         epoch_(epoch) {}
 
-  // Matches that may wait are looked up in `loader`, which outlives the
-  // service. To be set before the first call.
+  // Sets the loader, in which matches are looked up that may wait or ask for
+  // it; it outlives the service. To be called before the first call.
   void set_loader(PrefixLoader* loader) { loader_ = loader; }
 
   // Adds the methods of the data path that this service carries out.
@@ -49,13 +49,14 @@ class PrefixCacheService {
   void Register(RpcServer& server, RpcMetrics& metrics,
                 const DataPath& data_path);
 
-  // Returns none when `call` waits: until it is known whether more of the
-  // prompt can be loaded, or for a pending page. It is run again when the wait
-  // has ended.
+  // Returns none if `call` waits: until it is known whether more of the prompt
+  // can be loaded, for a pending page, or for the next step. The handler runs
+  // again when the wait has ended.
   std::optional<absl::Status> MatchPrefix(const v1::MatchPrefixRequest& request,
                                           v1::MatchPrefixResponse& response,
                                           WaitingCall& call);
-  // The same, and between two steps.
+  // Returns none if `call` waits until its prompts are looked up, and between
+  // two steps.
   std::optional<absl::Status> MatchPrefixes(
       const v1::MatchPrefixesRequest& request,
       v1::MatchPrefixesResponse& response, WaitingCall& call);
@@ -64,7 +65,8 @@ class PrefixCacheService {
                                      v1::InsertResponse& response,
                                      WaitingCall& call);
   absl::Status Lock(const v1::LockRequest& request, v1::LockResponse& response);
-  // Both return none between two steps; they are run again for the next one.
+  // Unlock and Evict return none between two steps, and run again for the next
+  // one.
   std::optional<absl::Status> Unlock(const v1::UnlockRequest& request,
                                      v1::UnlockResponse& response,
                                      WaitingCall& call);
@@ -89,7 +91,8 @@ class PrefixCacheService {
   absl::Status Answer(InsertCall& done, v1::InsertResponse& response);
 
   absl::Status CheckQueries(const v1::MatchPrefixesRequest& request) const;
-  // Whether the call waits until its prompts are looked up.
+  // Asks the loader about the prompts. Returns whether the call waits for the
+  // answer.
   absl::StatusOr<bool> LookUp(WaitingCall& call,
                               const v1::MatchPrefixesRequest& request);
   absl::StatusOr<PrefixScore> Score(const v1::PrefixQuery& query);
@@ -99,7 +102,7 @@ class PrefixCacheService {
   PendingMatches* const pending_;
   SteppedCalls* const stepped_;
   PageVerifier* const verifier_;
-  PrefixLoader* loader_ = nullptr;  // null: what is evicted is lost
+  PrefixLoader* loader_ = nullptr;  // null: there are no tiers
   const uint32_t max_tokens_;
   const uint64_t epoch_;
   AsyncService<v1::PrefixCache> grpc_;

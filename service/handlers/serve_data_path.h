@@ -12,8 +12,8 @@
 
 namespace pando {
 
-// Serves the methods of the data path that belong to `Generated` over gRPC.
-// REQUIRES: they are filled in.
+// Serves the methods of the data path that belong to the service `Generated`
+// over gRPC. REQUIRES: `data_path` has these methods.
 template <typename Generated>
 void ServeDataPath(RpcServer& server, AsyncService<Generated>& grpc,
                    RpcMetrics& metrics, const DataPath& data_path) {

@@ -20,8 +20,9 @@ namespace pando {
 namespace {
 
 constexpr size_t kMaxClientNameBytes = 128;
-// A worker has one or a few. On each stream its peer may leave a message
-// unfinished, of the largest size, for as long as it likes.
+// The most session streams of one connection. A worker has one or a few
+// sessions. The limit bounds memory: on each stream the peer may leave a
+// message of the largest size unfinished for as long as it likes.
 constexpr int kMaxStreamsOfConnection = 64;
 
 }  // namespace

@@ -22,18 +22,19 @@ namespace pando {
 
 class SessionStream;
 
-// pando.v1.Sessions: turns the life of streams into the life of sessions.
-// Owned by Server; lives on the polling thread.
+// The handlers of pando.v1.Sessions: they turn the life of streams into the
+// life of sessions. Owned by Server; lives on the polling thread.
 //
-// Invariant: a live session has at most one current stream; only the end of
-// that one suspends or closes it, so a stream that was replaced by a resumed
-// one can end whenever it likes.
+// Invariant: a live session has at most one current stream, and only the end of
+// that stream suspends or closes the session. A stream that a resumed one has
+// replaced may end at any time.
 class SessionService {
  public:
   struct Config {
     v1::PoolDescription pool;
     uint64_t epoch = 0;
-    // Called when a worker ends its session, also one that was lost before.
+    // Called when a worker ends its session, even if the session was lost
+    // before.
     std::function<void(SessionId)> on_closed;
   };
 
@@ -43,11 +44,12 @@ class SessionService {
   ~SessionService();
 
   void Register(RpcMetrics& metrics);
-  // Answers once the session holds nothing.
+  // Ends a session. Answers once the session holds nothing, and returns none
+  // between two steps until then.
   std::optional<absl::Status> End(const v1::EndSessionRequest& request,
                                   v1::EndSessionResponse& response,
                                   WaitingCall& call);
-  // How long a session whose stream broke may be resumed.
+  // Sets how long a session can be resumed after its stream broke.
   void set_grace(absl::Duration grace) { grace_ = grace; }
   // Breaks the streams of callers who may not hold a session any more. Their
   // sessions end as those of workers whose streams broke.
@@ -65,21 +67,25 @@ class SessionService {
   // Waits for the next stream.
   void Arm();
   void Remove(SessionStream* stream);
-  // A stream for which Open succeeded has ended.
+  // To be called when a stream for which Open succeeded has ended.
   void LeftConnection(const std::string& connection);
 
-  // Opens or resumes the session that `stream` asks for.
+  // Opens or resumes the session that `stream` asks for, and makes `stream` its
+  // current one. Returns DRAINING, INVALID_FIELD or the error of the cache if
+  // it cannot, and RESOURCE_EXHAUSTED if the connection has too many sessions.
   absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,
                                  const grpc::ServerContext& call,
                                  SessionStream* stream);
   // OK if the caller may open or resume this session, else why not.
   absl::Status Admit(const v1::OpenSessionRequest& request,
                      const grpc::ServerContext& call) const;
-  // `stream` has ended: the worker closed it, or it broke.
+  // To be called when `stream` has ended, because the worker closed it or
+  // because it broke. They have no effect if it is not the session's current
+  // stream.
   void StreamClosed(SessionId session, SessionStream* stream);
   void StreamBroke(SessionId session, SessionStream* stream);
-  // If `stream` is the session's current one: forgets it, and returns the
-  // number of the session.
+  // If `stream` is the session's current one, forgets it and returns the number
+  // of the session. Otherwise returns none.
   std::optional<SessionNumber> TakeCurrent(SessionId session,
                                            const SessionStream* stream);
 

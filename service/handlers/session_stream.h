@@ -29,8 +29,8 @@ class SessionStream {
 
   // Waits for the next call of Sessions.Open.
   void Arm();
-  // Tells the worker that the server is draining, after the write that is under
-  // way, if there is one.
+  // Tells the worker that the server is draining. If a write is under way, the
+  // message follows it.
   void SendDraining();
   const std::string& connection() const { return transit_.connection(); }
   // Ends the stream with an error if its caller may not resume the session now.
@@ -58,9 +58,9 @@ class SessionStream {
   Transit transit_;
   grpc::ByteBuffer bytes_;  // the message that was read last
   v1::SessionEvent event_;
-  SessionId session_;  // none until opened
+  SessionId session_;  // zero until Open has succeeded
   absl::Time arrived_at_;
-  int operations_ = 0;  // those that have not completed
+  int operations_ = 0;  // gRPC operations that have not completed
   bool is_writing_ = false;
   bool is_finishing_ = false;
   bool is_done_ = false;

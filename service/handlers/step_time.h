@@ -7,8 +7,9 @@
 
 namespace pando {
 
-// How long one step of a handler may take before it gives the turn back: parts
-// of its work follow each other until the time is over.
+// The time that one step of a handler may take before it gives the turn back:
+// 100 us from the construction on. The handler does parts of its work one after
+// the other until is_over().
 class StepTime {
  public:
   bool is_over() const { return MonotonicNanoseconds() >= end_; }

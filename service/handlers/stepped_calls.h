@@ -16,28 +16,25 @@
 
 namespace pando {
 
-// Answers calls whose work takes long: it does one step, lets other calls run,
-// then does the next step. A handler that took all steps at once would hold up
-// every caller, because handlers run one at a time (see Turn).
-//
-// Owned by Server; used in the turn. Steps of several calls take
-// turns.
+// Owned by Server; used in the turn. Calls that are under way at the same time
+// take their steps in rotation.
 class SteppedCalls {
  public:
   enum class Progress {
     kDone,
     kMore,   // there is another step to take
-    kWaits,  // others resume the call, which then takes another step
+    kWaits,  // Resume brings the call's next step
   };
 
   // The work of one call.
   class Work {
    public:
     virtual ~Work() = default;
-    // Does a bounded part.
+    // Does a part of the work that takes a bounded time.
     virtual Progress Step() = 0;
-    // The caller is gone, and its messages are about to go. Returns whether
-    // there are steps to take nevertheless.
+    // Tells the work that the caller is gone: its messages must not be used
+    // after this. Returns whether there are steps left that must be taken
+    // nevertheless.
     virtual bool Abandon() { return false; }
   };
 
@@ -46,8 +43,8 @@ class SteppedCalls {
       : cache_(cache),
         next_step_(server->AddWakeup([this] { ResumeNext(); })) {}
 
-  // Takes steps of the cache's work for as long as a step of a handler may
-  // take. Most calls are over then.
+  // Takes steps of the cache's work for as long as one step of a handler may
+  // take (StepTime). Most work is done by then.
   static Progress TakeSteps(PrefixCache& cache, SteppedWork& work) {
     const StepTime time;
     while (!cache.Step(work)) {
@@ -56,11 +53,11 @@ class SteppedCalls {
     return Progress::kDone;
   }
 
-  // For a handler, which is run again for each step. `begin` makes the work
-  // when the call arrives; `finish` fills in the answer when the work is done.
-  // Returns none while there is more to do, and CANCELLED when the caller is
-  // gone; the steps taken until then are undone only if the work abandons
-  // them.
+  // A handler returns the result of this; the handler runs again for each step.
+  // `begin` makes the work when the call arrives; `finish` fills in the answer
+  // when the work is done. Returns none while there is more to do, and
+  // CANCELLED if the caller is gone. In that case the steps taken so far are
+  // undone only if the work's Abandon does so.
   template <typename W, typename Begin, typename Finish>
   std::optional<absl::Status> Answer(WaitingCall& call, Begin begin,
                                      Finish finish) {
@@ -77,7 +74,7 @@ class SteppedCalls {
     return std::nullopt;
   }
 
-  // The same for SteppedWork of the cache, which `begin` returns.
+  // Does the same for SteppedWork of the cache, which `begin` returns.
   template <typename W, typename Begin, typename Finish>
   std::optional<absl::Status> AnswerFromCache(WaitingCall& call, Begin begin,
                                               Finish finish) {
@@ -86,7 +83,7 @@ class SteppedCalls {
         [&](CacheWork<W>& done) { return finish(done.work); });
   }
 
-  // Whether the call has begun, and waits for its next step.
+  // Returns whether the call has begun, and waits for its next step.
   bool IsUnderWay(WaitingCall& call) const {
     return under_way_.contains(&call);
   }
@@ -102,22 +99,24 @@ class SteppedCalls {
     W work;
   };
 
-  // The work that the call has begun; null when it has just arrived.
+  // Takes the call's work out of under_way_. Returns null if the call has just
+  // arrived.
   std::unique_ptr<Work> Take(WaitingCall& call);
-  // Runs the handler again after others had the turn.
+  // Has the handler run again after others had the turn.
   void ResumeSoon(WaitingCall& call);
-  // Takes the steps that are left of work that no call waits for.
+  // Keeps work that no call waits for any more, until its last steps are taken.
   void TakeRest(std::unique_ptr<Work> work);
   void ResumeNext();
 
   PrefixCache* const cache_;
   Wakeup* const next_step_;
   absl::flat_hash_map<WaitingCall*, std::unique_ptr<Work>> under_way_;
-  // The calls in the order of their next steps. One that is not under way any
-  // more is skipped.
+  // The calls in the order of their next steps. A call that is not under way
+  // any more is skipped.
   std::deque<WaitingCall*> turns_;
-  // One of these takes turns with the calls, so that callers who go away over
-  // and over leave little, and none of them holds up a call.
+  // Work whose callers are gone. Only one of these takes a step between two
+  // steps of calls. So callers who go away again and again leave little work
+  // behind, and it holds up no call.
   std::deque<std::unique_ptr<Work>> abandoned_;
 };
 

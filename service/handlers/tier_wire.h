@@ -6,7 +6,8 @@
 
 namespace pando {
 
-// The tiers that there are and the movers that copy for them, as messages.
+// Fills in the tiers of this pandod, and the pando-movers that copy pages for
+// them.
 void FillTiers(const Tiers& tiers, v1::GetStatsResponse* out);
 
 }  // namespace pando

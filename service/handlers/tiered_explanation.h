@@ -10,7 +10,7 @@
 
 namespace pando {
 
-// An explanation of a prompt, and what is kept of it outside the cache.
+// The explanation of a prompt, and what the tiers keep of the prompt.
 class TieredExplanation final : public Explanation {
  public:
   TieredExplanation(const NamespaceKey& ns, std::span<const Token> tokens,

@@ -10,7 +10,7 @@
 namespace pando {
 namespace {
 
-// A dump of a wide tree keeps up to 2.4 MB.
+// The most dumps at a time. A dump of a wide tree keeps up to 2.4 MB.
 constexpr size_t kMaxDumps = 16;
 
 }  // namespace
@@ -41,7 +41,7 @@ class TreeDumps::Stream final : public Source {
 
   absl::Status end() const override { return end_; }
 
-  // The nodes that are left are not sent.
+  // Ends the dump with an error; the nodes that are left are not sent.
   void CutOff() {
     end_ = absl::ResourceExhaustedError(
         "the dump was read too slowly; others needed its memory");

@@ -11,20 +11,22 @@
 
 namespace pando {
 
-// The dumps of the tree that are being sent; each message is one step of the
-// work. A dump that is read slowly, or not at all, keeps in memory the places
-// that it has still to visit. So the number of dumps is bounded: when one more
-// begins, the one whose caller has not read for the longest time ends.
+// Knows the dumps of the tree that are being sent. Each message is one step of
+// the work. A dump that is read slowly, or not at all, keeps in memory the
+// places that it has still to visit, so the number of dumps is bounded: when
+// one more begins, the dump whose caller has not read for the longest time is
+// cut off.
 //
 // Owned by AdminService; lives on the polling thread.
 class TreeDumps {
  public:
   using Source = StreamSource<v1::DumpTreeResponse>;
 
-  // `cache` outlives the dumps, which outlive their sources.
+  // `cache` outlives this, and this outlives the sources that Begin returns.
   explicit TreeDumps(PrefixCache* cache) : cache_(cache) {}
 
-  // Sends the dump in messages of a bounded size, at least one.
+  // Returns a source that sends the dump in messages of a bounded size, at
+  // least one. A dump that is cut off ends with RESOURCE_EXHAUSTED.
   std::unique_ptr<Source> Begin(TreeDumpWork work);
 
  private:

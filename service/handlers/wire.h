@@ -25,22 +25,24 @@ namespace pando {
 
 using PackedIds = google::protobuf::RepeatedField<uint32_t>;
 
-// A view of the message's tokens; valid as long as the message.
-// TOO_MANY_TOKENS over `max_tokens`.
+// Returns a view of the message's tokens, which is valid as long as the
+// message. Returns TOO_MANY_TOKENS if there are more than `max_tokens`.
 absl::StatusOr<std::span<const Token>> TokensOf(const PackedIds& tokens,
                                                 uint32_t max_tokens);
 
 std::vector<PageId> PagesOf(const PackedIds& ids);
 void AppendPages(std::span<const PageId> pages, PackedIds* ids);
 
-// INVALID_FIELD when a field is over 256 bytes.
+// Returns INVALID_FIELD if a field has more than 256 bytes.
 absl::StatusOr<NamespaceKey> NamespaceOf(const v1::Namespace& ns);
 
-// HANDLE_GONE when it is not of this `epoch`.
+// Returns HANDLE_GONE if the handle is not of this `epoch`.
 absl::StatusOr<PrefixHandle> HandleOf(const v1::PrefixHandle& handle,
                                       uint64_t epoch);
 void FillHandle(PrefixHandle handle, uint64_t epoch, v1::PrefixHandle* out);
-// Where the tokens of a request begin.
+// Returns the handle after which the tokens of a request begin; a default one
+// if they begin at the start of the prompt. Returns HANDLE_GONE as HandleOf
+// does.
 template <typename Message>
 absl::StatusOr<PrefixHandle> AfterOf(const Message& message, uint64_t epoch) {
   if (!message.has_after()) return PrefixHandle();
@@ -52,14 +54,16 @@ std::optional<uint32_t> MaxTokensOf(const Message& message) {
   return message.max_tokens();
 }
 
-// The shape that a layout says; strides are not part of it.
+// Converts the shape of a layout; strides are not part of it. Returns
+// INVALID_FIELD for an order or dtype that is unknown.
 absl::StatusOr<KvShape> ShapeOf(const v1::KvLayout& layout);
 void FillPool(const KvPool& pool, std::string_view model,
               v1::PoolDescription* out);
 v1::EvictionReason ReasonOnWire(EvictionReason reason);
 
 v1::Tier TierOnWire(KeptIn tier);
-// Says what is kept of a prompt beyond the match.
+// Fills in how many tokens the tiers keep beyond the match, and the slowest
+// tier that has some of them. Leaves the fields unset if they keep no more.
 template <typename Message>
 void FillLoadable(const Kept& kept, uint32_t matched_tokens, Message& message) {
   if (kept.tokens <= matched_tokens) return;
