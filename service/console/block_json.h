@@ -8,8 +8,8 @@
 
 namespace pando {
 
-// The block memory, and at most `limit` kinds: those with most bytes first. No
-// keys, no identities, no salts.
+// Returns the figures of the block memory, and of at most `limit` kinds, those
+// with the most bytes first. It contains no keys, identities or salts.
 nlohmann::json BlocksJson(const BlockStats& blocks, size_t limit);
 
 }  // namespace pando

@@ -33,7 +33,7 @@ constexpr std::string_view kApi = "/console/api/";
 constexpr char kPage[] = "index.html";
 constexpr char kJson[] = "application/json";
 
-// The most that the page shows at once.
+// How many branches the page shows by default, and at most.
 constexpr uint32_t kShownBranches = 400;
 constexpr uint32_t kMaxShownBranches = 2'000;
 // A branch that is smaller than the whole divided by this is merged with
@@ -42,20 +42,22 @@ constexpr uint32_t kShownParts = 500;
 constexpr uint32_t kMaxShownParts = 10'000;
 constexpr uint32_t kShownChildren = 20;
 constexpr uint32_t kListedSessions = 200;
-// Those among which the ones that hold most are found: the oldest.
+// How many sessions are listed, the oldest first. The page shows those of them
+// that hold most.
 constexpr uint32_t kKnownSessions = 10'000;
 constexpr size_t kListedKinds = 50;
 constexpr uint32_t kListedLocks = 1'000;
 constexpr uint32_t kLocksOfASession = 100;
 constexpr uint32_t kShownTokens = 4'096;
 
-// How large a prompt to explain may be, as JSON.
+// The size of a prompt to explain as JSON: for each token, for the rest of the
+// body, and at most.
 constexpr uint64_t kBytesOfAToken = 12;
 constexpr uint64_t kBytesBesideTokens = 4'096;
 constexpr uint64_t kMaxBodyBytes = uint64_t{16} << 20;
 
 // The page may load nothing from elsewhere, and no other page may frame or read
-// it. The nonce is that of the script within the page.
+// it. $0 is the nonce of the script within the page.
 constexpr char kContentSecurityPolicy[] =
     "default-src 'none'; script-src 'self' 'nonce-$0'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; "
@@ -85,7 +87,8 @@ HttpReply ErrorReply(int status, const std::string& message) {
   return JsonReply(status, {{"error", message}});
 }
 
-// `nonce` is that of the script within the page itself.
+// Returns a file of the console. `nonce` is the nonce of the script within the
+// page.
 HttpReply FileReply(const std::string& path, const std::string& nonce) {
   const std::string name = path.empty() ? kPage : path;
   const PageFile* file = FindPageFile(name);
@@ -95,7 +98,7 @@ HttpReply FileReply(const std::string& path, const std::string& nonce) {
   return {200, std::string(file->content_type), std::move(content)};
 }
 
-// The index of the branch that `query` names.
+// Returns the branch that `query` names.
 absl::StatusOr<Forest::Index> BranchIn(const std::string& query,
                                        const Forest& forest) {
   ASSIGN_OR_RETURN(const std::string name, TextIn(query, "name", "all"));

@@ -24,17 +24,17 @@ namespace pando {
 
 // Serves /console: a page that shows the cache live, and the JSON that the page
 // asks for (docs/console.md). It changes nothing in the cache, and copies the
-// tree in short parts. It never shows salts, and shows tokens only if
-// configured to. Owned by Server; thread-safe.
+// tree in short parts. It never shows salts, and shows tokens only if Config
+// says so. Owned by Server; thread-safe.
 class Console {
  public:
   using Explain = std::function<absl::Status(const v1::ExplainMatchRequest&,
                                              v1::ExplainMatchResponse&)>;
   struct Config {
-    // All outlive the console.
+    // All pointers outlive the console.
     PrefixCache* cache = nullptr;
     BlockCache* blocks = nullptr;  // null: there is no block memory
-    const Tiers* tiers = nullptr;  // null: there are none
+    const Tiers* tiers = nullptr;  // null: there are no tiers
     const RpcMetrics* rpc = nullptr;
     const std::atomic<bool>* is_draining = nullptr;
     Explain explain;
@@ -44,16 +44,20 @@ class Console {
     bool is_open = false;                // the pool waits for its layout
     const kv::Layout* layout = nullptr;  // null: there is no pool, or none yet
     bool shows_tokens = false;
-    // Set when only callers that may also call Admin.ExplainMatch are admitted.
-    // Otherwise an explanation tells no more than a match would: how many whole
-    // pages are cached in the namespace that was asked about.
+    // Set if the console admits only callers that may also call
+    // Admin.ExplainMatch. If neither this nor shows_tokens is set, an
+    // explanation tells no more than a match would: how many whole pages are
+    // cached in the namespace that was asked about.
     bool explains_fully = false;
   };
 
   explicit Console(Config config);
 
+  // Answers a request for the page, its files or its JSON. Errors are JSON,
+  // too: {"error": "..."} with status 400, 404, 405 or 500.
   HttpReply Answer(const HttpRequest& request);
-  // The size of a request with the longest prompt that may be explained.
+  // Returns the size of a request's body with the longest prompt that may be
+  // explained, in bytes; at most 16 MiB.
   size_t max_body_bytes() const;
 
  private:

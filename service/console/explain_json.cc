@@ -20,7 +20,7 @@ class RequestReader final : public nlohmann::json_sax<json> {
   RequestReader(uint32_t max_tokens, v1::ExplainMatchRequest* request)
       : max_tokens_(max_tokens), request_(request) {}
 
-  // How many were sent; those above the limit are only counted.
+  // Returns how many tokens were sent; those above the limit are only counted.
   uint64_t tokens() const { return tokens_; }
 
   bool start_object(size_t) override {

@@ -10,13 +10,14 @@
 
 namespace pando {
 
-// Parses the JSON form of the message: its fields by name, no others, and at
-// most `max_tokens` tokens. It is parsed as a stream: anything else, however
-// deeply nested, is refused where it begins, and takes no memory.
+// Parses an ExplainMatchRequest from JSON, in which fields have their names. An
+// unknown field, or more than `max_tokens` tokens, is an error. The body is
+// parsed as a stream: the parser stops at the first thing that does not belong
+// there, and allocates nothing for it, however deeply it is nested.
 absl::StatusOr<v1::ExplainMatchRequest> ExplainRequestOf(
     const std::string& body, uint32_t max_tokens);
 
-// The JSON form of the response.
+// Returns the response as JSON.
 nlohmann::json ExplanationJson(const v1::ExplainMatchResponse& response);
 
 }  // namespace pando

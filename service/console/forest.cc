@@ -65,8 +65,8 @@ void Forest::AddNamespaces() {
   }
 }
 
-// A node begins where its parent ends, so each comes after its parent when they
-// are in the order of where they begin.
+// A node begins where its parent ends. So in the order of where nodes begin,
+// each node comes after its parent.
 void Forest::AddNodes() {
   std::vector<const NodeCopy*> ordered;
   ordered.reserve(copy_.nodes.size());

@@ -17,14 +17,14 @@ struct Totals {
   uint32_t nodes = 0;
   uint32_t pages = 0;
   uint32_t locked_pages = 0;
-  uint32_t idle = UINT32_MAX;  // the least of all nodes, in tenths of a second
+  uint32_t idle = UINT32_MAX;  // of the node used last, in tenths of a second
 
   void Add(const Totals& other);
 };
 
 // A copy of the tree with the totals of every subtree. Its branches are in this
-// order: everything, the namespaces, the nodes (parents first). Immutable, so
-// any thread may read it.
+// order: everything, the namespaces, the nodes (parents before children).
+// Immutable, so any thread may read it.
 class Forest {
  public:
   using Index = uint32_t;
@@ -34,15 +34,16 @@ class Forest {
     Index parent = 0;                   // kEverything is its own parent
     const NamespaceCopy* ns = nullptr;  // null: everything
     const NodeCopy* node = nullptr;     // null: everything or a namespace
-    Totals below = {};                  // itself included
-    // The least number of a node in it. Siblings are ordered by this, so that a
-    // node that is split keeps its place.
+    Totals below = {};                  // its own totals and those below it
+    // The least number of a node in the branch. The page orders siblings by it,
+    // so that a node that is split keeps its place.
     uint64_t oldest = UINT64_MAX;
     std::vector<Index> children = {};  // the largest first
   };
 
-  // Leaves out inconsistent nodes: those whose parent is missing, or does not
-  // end where they begin. They come from changes during the copy.
+  // Leaves out inconsistent nodes, which come from changes during the copy: a
+  // node whose parent is missing, or whose parent does not end where the node
+  // begins.
   explicit Forest(TreeCopy copy);
   Forest(const Forest&) = delete;
   Forest& operator=(const Forest&) = delete;
@@ -53,12 +54,14 @@ class Forest {
     return copy_.namespaces;
   }
 
-  // A branch is called "all", "namespace-7" or "node-7", by its number.
+  // Returns the name of a branch: "all", "namespace-7" or "node-7", where 7 is
+  // the number of the namespace or node. Find returns the branch of such a
+  // name, or none if there is no such branch.
   std::string NameOf(Index index) const;
   std::optional<Index> Find(std::string_view name) const;
   std::optional<Index> FindNode(uint64_t number) const;
   std::optional<Index> FindNamespace(NamespaceNumber number) const;
-  // The branches from kEverything down to `index`.
+  // Returns the branches from kEverything down to `index`, both included.
   std::vector<Index> PathTo(Index index) const;
 
  private:

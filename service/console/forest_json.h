@@ -8,15 +8,16 @@
 
 namespace pando {
 
-// A namespace as the page shows it, without its salt.
+// Returns a namespace as the page shows it, without its salt.
 nlohmann::json NamespaceJson(const NamespaceCopy& ns);
 
-// The picture of the branches below `root`, and the path to it.
+// Returns the picture of the branches below `root` (see MakePicture), and the
+// path to `root`.
 nlohmann::json TreeJson(const Forest& forest, Forest::Index root,
                         uint32_t limit, uint32_t min_pages);
 
-// One branch, the path to it, and at most `limit` of its children, from number
-// `first_child` on.
+// Returns one branch, the path to it, and at most `limit` of its children, from
+// child number `first_child` on.
 nlohmann::json BranchJson(const Forest& forest, Forest::Index index,
                           uint32_t first_child, uint32_t limit);
 

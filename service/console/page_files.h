@@ -12,7 +12,7 @@ struct PageFile {
   std::string_view content;
 };
 
-// Null when there is no file of this name.
+// Returns the file of this name, or null if there is none.
 const PageFile* FindPageFile(const std::string& name);
 
 }  // namespace pando

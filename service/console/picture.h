@@ -16,9 +16,9 @@ struct ShownBranch {
 };
 
 // Chooses the branches to show, so that the picture stays readable: from `root`
-// on, the `limit` largest branches of at least `min_pages` pages; the others
-// are merged. Parents come first; branches of equal size keep the forest's
-// order.
+// on, the `limit` largest branches that have at least `min_pages` pages. The
+// others are merged into their parents. Parents come before their children;
+// branches of equal size keep the forest's order.
 std::vector<ShownBranch> MakePicture(const Forest& forest, Forest::Index root,
                                      uint32_t limit, uint32_t min_pages);
 

@@ -13,9 +13,9 @@
 
 namespace pando {
 
-// A value that is made anew when somebody asks for it and it is too old. The
-// more expensive it is to make, the less often it is made, however many callers
-// ask. Thread-safe.
+// A value that is made anew when a caller asks for it and it is too old. The
+// longer it takes to make, the less often it is made, however many callers ask.
+// Thread-safe: a caller waits while another one makes the value.
 template <typename T>
 class Refreshed {
  public:

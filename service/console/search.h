@@ -9,9 +9,9 @@
 
 namespace pando {
 
-// Searches for `text`: the node, namespace or session with this number, and the
-// namespaces and sessions whose names contain it; at most as many as the page
-// shows.
+// Returns what `text` finds: the node, the namespace and the session with this
+// number, and the namespaces and sessions whose names contain it. The list has
+// at most as many entries as the page shows.
 nlohmann::json SearchJson(const std::string& text, const Forest& forest,
                           const SessionList& sessions);
 

@@ -46,8 +46,9 @@ json SessionJson(const SessionInfo& session) {
           {"age_s", absl::ToDoubleSeconds(session.age)}};
 }
 
-// Locks count as pages and blocks do: which of two sessions holds more matters
-// less than that those who hold something come first.
+// How much a session holds. A lock counts as much as a page or a block: it
+// matters less which of two sessions holds more than that sessions which hold
+// something come first.
 uint64_t Held(const SessionInfo& session) {
   return uint64_t{session.locks} + session.reserved_pages +
          session.locked_blocks + session.reserved_blocks;
@@ -60,8 +61,8 @@ bool IsCalled(const SessionInfo& session, const std::string& lower_text) {
                            lower_text);
 }
 
-// Those who hold most first; of those who hold as much, those whose calls have
-// taken most steps.
+// Returns the sessions that `text` finds: those that hold most first, and among
+// equals, those whose calls have taken most steps.
 std::vector<const SessionInfo*> Called(const std::string& text,
                                        const SessionList& sessions) {
   const std::string lower_text = absl::AsciiStrToLower(text);

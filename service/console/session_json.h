@@ -11,17 +11,17 @@
 
 namespace pando {
 
-// How many of the sessions are pandod's own.
+// Returns how many of the sessions are pandod's own.
 uint32_t InternalSessions(const SessionList& sessions);
 
-// The sessions whose name has `text` in it, or whose number it is: the `limit`
-// that hold most, the most first. An empty text is in all. `locks` are the
-// oldest of all.
+// Returns the sessions whose name contains `text` or whose number is `text`; an
+// empty text finds all. The list has at most `limit` sessions, those that hold
+// the most first. `locks` are the oldest locks of all sessions.
 nlohmann::json SessionsJson(const SessionList& sessions, const LockList& locks,
                             const std::string& text, size_t limit);
 
-// The locks of one session, with the path to the node of each. The path is
-// empty when the node is newer than the forest.
+// Returns the locks of one session, each with the path to its node. A path is
+// empty if the node is newer than the forest.
 nlohmann::json LocksJson(const LockList& locks, const Forest& forest);
 
 }  // namespace pando

@@ -31,7 +31,7 @@ json EvictedJson(const Measurements& measured) {
           {"flush", of(EvictionReason::kFlush)}};
 }
 
-// Null while reuse is not learnt.
+// Returns JSON null while reuse is not learnt.
 json ReuseJson(const std::optional<ReuseStats>& reuse) {
   if (!reuse.has_value()) return nullptr;
   return {{"requested_pages", reuse->requested_pages},

@@ -10,14 +10,16 @@
 
 namespace pando {
 
-// Pages by state, and the counts since the start, all of one moment.
+// Returns the pages by state, and the counts since the start, all of one
+// moment.
 nlohmann::json CacheJson(const CacheStats& stats);
 
-// Null where the pool has none; no heads where its pages are opaque.
+// Returns the layout; JSON null if `layout` is null. Opaque pages have no
+// heads.
 nlohmann::json LayoutJson(const kv::Layout* layout);
 
-// For each unary method that was called: how its calls are distributed over
-// time.
+// Returns how the times of the calls are distributed, for each unary method
+// that was called.
 nlohmann::json RpcJson(const std::vector<MethodFigures>& methods);
 
 }  // namespace pando

@@ -7,10 +7,11 @@
 
 namespace pando {
 
-// The tiers that there are, the fastest first. Of what many machines share, it
-// is not known how much it holds.
+// Returns the tiers of this pandod, the fastest first. pandod does not know how
+// much a tier holds that machines share.
 nlohmann::json TiersJson(const Tiers& tiers);
-// The devices whose pages movers copy; empty where pandod copies itself.
+// Returns the devices whose pages pando-movers copy; the list is empty if
+// pandod itself copies the pages.
 nlohmann::json MoversJson(const Tiers& tiers);
 
 }  // namespace pando

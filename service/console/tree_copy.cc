@@ -16,9 +16,10 @@ void Append(const std::vector<T>& from, std::vector<T>& to) {
   to.insert(to.end(), from.begin(), from.end());
 }
 
-// A split during the copy puts a new node above others, where the copy may have
-// passed already, and that node may be split again before it is looked for. The
-// loop ends, because each parent begins on an earlier page.
+// Adds parents that the copy lacks. A split during the copy puts a new node
+// above others, where the copy may have passed already, and that node may be
+// split again before it is looked for. The loop ends, because each parent
+// begins on an earlier page.
 void CopyMissingParents(PrefixCache& cache, std::vector<NodeCopy>& nodes) {
   absl::flat_hash_set<NodeHandle> known;
   known.reserve(nodes.size());

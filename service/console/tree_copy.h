@@ -7,14 +7,15 @@
 
 namespace pando {
 
+// A copy of the tree. It may be inconsistent; see CopyWholeTree.
 struct TreeCopy {
   std::vector<NodeCopy> nodes;  // in no order
   std::vector<NamespaceCopy> namespaces;
 };
 
 // Copies the whole tree part by part, so that no call waits long for the cache.
-// Nodes that change meanwhile may be in the copy twice or not at all, and nodes
-// may be in it whose parent is gone.
+// A node that changes meanwhile may be in the copy twice or not at all, and a
+// node may be in the copy although its parent is gone.
 TreeCopy CopyWholeTree(PrefixCache& cache);
 
 }  // namespace pando

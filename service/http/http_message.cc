@@ -8,7 +8,7 @@ namespace pando {
 
 std::optional<std::string> FormField(std::string_view form,
                                      const std::string& name) {
-  // What is decoded is never longer than its form; civetweb adds a zero.
+  // The decoded text is never longer than the form; civetweb adds a zero.
   std::string value(form.size() + 1, '\0');
   const int size = mg_get_var(form.data(), form.size(), name.c_str(),
                               value.data(), value.size());

@@ -23,7 +23,8 @@ struct HttpReply {
   std::vector<std::pair<std::string, std::string>> headers = {};
 };
 
-// Decodes a field of an HTML form or of a query; none when it is missing.
+// Decodes the field `name` of an HTML form or of a query. Returns none if it is
+// missing.
 std::optional<std::string> FormField(std::string_view form,
                                      const std::string& name);
 

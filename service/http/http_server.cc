@@ -38,19 +38,19 @@ namespace {
 
 constexpr std::chrono::milliseconds kStopPoll{20};
 
-// Threads, and how many of them may serve the console. Browsers keep
-// connections open that they may need: each takes a thread until it is used or
-// its time is over. A browser asks for six parts of the page at a time, and has
-// read a reply before the thread that sent it is done: a few browsers that load
-// the page at once must all be served.
+// The number of threads, and how many of them may serve the console. Browsers
+// keep connections open that they may need later: each takes a thread until it
+// is used or its time is over. A browser asks for six parts of the page at a
+// time, and has read a reply before the thread that sent it is done. So the
+// threads must suffice for a few browsers that load the page at once.
 constexpr char kThreads[] = "64";
 constexpr int kConsoleThreads = 40;
 
-// How long a connection may stand still: a browser on a busy machine connects,
-// and comes to ask or to read only seconds later.
+// How long a connection may stand still. A browser on a busy machine may
+// connect, and ask or read only seconds later.
 constexpr char kStandstillMs[] = "10000";
 
-// civetweb does not return before it has read so much, so only between two
+// mg_read returns only once it has read this many bytes, so only between two
 // chunks can the server notice that a body comes too slowly.
 constexpr size_t kBodyChunk = 256;
 constexpr absl::Duration kBodyTime = absl::Seconds(10);
@@ -81,7 +81,7 @@ void Send(mg_connection* connection, const HttpReply& reply) {
   mg_write(connection, reply.body.data(), reply.body.size());
 }
 
-// Reads `size` bytes; none when they do not come in time.
+// Reads `size` bytes. Returns none if they do not come within kBodyTime.
 std::optional<std::string> ReadBody(mg_connection* connection, size_t size) {
   const absl::Time deadline = MonotonicNow() + kBodyTime;
   std::string body;
@@ -95,16 +95,17 @@ std::optional<std::string> ReadBody(mg_connection* connection, size_t size) {
   return body;
 }
 
-// civetweb has no way to be given a listening socket: it binds its own. So it
-// gets one for each of ours, at any port of this machine, in whose place ours
-// is put before anything is accepted.
+// The addresses for civetweb to listen at. civetweb cannot be given a listening
+// socket: it binds its own. So it binds one for each of ours, at any port of
+// this machine; BeginThread puts ours in their place before anything is
+// accepted.
 std::string PlacesFor(const TcpListener& listener) {
   return absl::StrJoin(
       std::vector<std::string>(listener.sockets().size(), "127.0.0.1:0"), ",");
 }
 
-// The port at which it listens to callers of this machine alone; 0: it does
-// not.
+// Returns the port if the descriptor is a socket that listens to callers of
+// this machine alone, else 0.
 int LocalPortOf(int descriptor) {
   int listens = 0;
   socklen_t size = sizeof(listens);
@@ -117,8 +118,8 @@ int LocalPortOf(int descriptor) {
   return listens == 1 && is_local ? ntohs(address.sin_port) : 0;
 }
 
-// The descriptors of the sockets that civetweb has bound, of which it tells the
-// ports alone.
+// Returns the descriptors of the sockets that civetweb has bound. civetweb
+// tells only their ports, so the open descriptors are searched for them.
 std::vector<int> PlacesIn(const mg_context* context, size_t count) {
   std::vector<mg_server_port> bound(count);
   mg_get_server_ports(context, static_cast<int>(count), bound.data());
@@ -171,8 +172,8 @@ void* HttpServer::BeginThread(const mg_context* context, int thread_type) {
   return nullptr;
 }
 
-// civetweb waits two seconds for connections before it looks whether it is to
-// stop; one of our own ends the wait.
+// civetweb waits up to two seconds for a connection before it checks whether it
+// must stop. A connection of our own ends the wait.
 void HttpServer::StopContext::operator()(mg_context* context) const {
   const auto stopped =
       std::async(std::launch::async, [context] { mg_stop(context); });

@@ -30,11 +30,13 @@ namespace pando {
 //   /console/...   the console, if there is one; 403 for a Host that is not
 //                  this server's name or an Origin of another page; 401 without
 //                  a token where one is needed
+//
 // Only a part of its threads serves the console, however many requests there
-// are and however slowly their bodies arrive: so metrics and probes never wait
-// for them. Owned by Server. Its threads call the collectables, is_ready,
-// admits and the console, also concurrently; nothing is called after
-// destruction.
+// are and however slowly their bodies arrive. So metrics and probes never wait
+// for the console.
+//
+// Owned by Server. Its threads call the collectables, is_ready, admits and the
+// console, also concurrently; they call nothing after destruction.
 class HttpServer {
  public:
   struct Config {
@@ -44,19 +46,22 @@ class HttpServer {
     std::vector<std::string> hosts = {};
     std::vector<std::shared_ptr<const prometheus::Collectable>> collectables;
     std::function<bool()> is_ready;
-    // Null: there is no console. It gets bodies of at most max_body_bytes.
+    // Answers requests for the console; null if there is none. It gets bodies
+    // of at most max_body_bytes.
     std::function<HttpReply(const HttpRequest&)> console = nullptr;
     size_t max_body_bytes = 0;
-    // Whether a caller with this bearer token (empty: none) may use the
-    // console. Null: everybody may.
+    // Returns whether a caller with this bearer token may use the console; the
+    // token is empty if the caller showed none. If this is null, every caller
+    // may use it.
     std::function<bool(const std::string& token)> admits = nullptr;
   };
 
+  // Starts the server, or returns why it cannot listen at the address.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(Config config);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // The port it listens on.
+  // Returns the port that it listens on.
   int port() const { return listener_->port(); }
 
  private:
@@ -70,13 +75,14 @@ class HttpServer {
         listener_(std::move(listener)),
         hosts_(config_.socket.address, config_.hosts) {}
 
-  // Called by civetweb on each of its threads as it begins.
+  // civetweb calls this on each of its threads as the thread begins.
   static void* BeginThread(const mg_context* context, int thread_type);
   static int HandleRequest(mg_connection* connection);
   int Respond(mg_connection* connection) const;
   int RespondConsole(mg_connection* connection) const;
   HttpReply AnswerConsole(mg_connection* connection) const;
-  // The reply to a caller who may not use the console; none: the caller may.
+  // Returns the reply to a caller who may not use the console, or none if the
+  // caller may.
   std::optional<HttpReply> Refusal(mg_connection* connection) const;
   HttpReply Answer(std::string_view method, std::string_view path) const;
   std::string Metrics() const;

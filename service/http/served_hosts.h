@@ -7,18 +7,21 @@
 
 namespace pando {
 
-// The host names that the console answers to: IP addresses, localhost, and the
-// configured names. This is a defence against DNS rebinding: a browser that a
-// foreign page has directed here sends the name of that page. Immutable.
+// The host names that the console answers to: all IP addresses, localhost, the
+// host of its own address and the configured names. They are a defence against
+// DNS rebinding: a browser that a foreign page has directed here sends the name
+// of that page. Immutable.
 class ServedHosts {
  public:
-  // `address` is host:port; `names` are other names.
+  // `address` is the host:port that the server listens at; `names` are further
+  // names.
   ServedHosts(const std::string& address, std::vector<std::string> names);
 
-  // Whether the value of a Host header, with or without a port, is among them.
+  // Returns whether the value of a Host header, with or without a port, names
+  // one of the hosts.
   bool Include(std::string_view host) const;
-  // The same for the value of an Origin header, which names the page that sends
-  // a request.
+  // Returns the same for the value of an Origin header, which names the page
+  // that sends a request.
   bool IncludeOrigin(std::string_view origin) const;
 
  private:

@@ -6,8 +6,9 @@
 
 namespace pando {
 
-// The token in an Authorization header: that of "Bearer", or the password of
-// "Basic", which browsers ask their users for. Empty: none.
+// Returns the token in the value of an Authorization header: the token of
+// "Bearer", or the password of "Basic", which browsers ask their users for.
+// Returns "" if there is none.
 std::string ShownToken(std::string_view authorization);
 
 }  // namespace pando

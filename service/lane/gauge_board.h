@@ -12,9 +12,9 @@
 
 namespace pando {
 
-// The gauge page: figures of the cache that workers read from shared memory,
-// without a call. Owned by Server. One thread at a time may call Show; any
-// thread may call Share.
+// pandod's end of the gauge page: figures of the cache that workers read from
+// shared memory, without a call. Owned by Server. Only one thread at a time may
+// call Show; any thread may call Share.
 class GaugeBoard {
  public:
   static absl::StatusOr<std::unique_ptr<GaugeBoard>> Create() {
@@ -24,13 +24,14 @@ class GaugeBoard {
     return absl::WrapUnique(new GaugeBoard(std::move(memory)));
   }
 
+  // Writes the figures to the page, if they have changed.
   void Show(const lane::Gauges& gauges) {
     if (gauges == shown_) return;
     shown_ = gauges;
     lane::WriteGauges(gauges, page());
   }
 
-  // A read-only descriptor for a worker.
+  // Returns a read-only descriptor of the page for a worker.
   absl::StatusOr<UniqueFd> Share() const { return memory_.Share(); }
 
  private:

@@ -18,23 +18,26 @@ namespace pando {
 
 class LaneConnection;
 
-// A place for a call on a lane: its messages, and how far it has come.
+// A place for one call on a lane: it holds the call's messages, and knows how
+// far the call has come.
 class LaneCall {
  public:
   virtual ~LaneCall() = default;
 
-  // Called without the turn, before Begin. CheckParts looks at all bytes of the
-  // request; ParseMore parses the next of them, which are whole fields.
+  // Both are called without the turn, before Begin. CheckParts checks all bytes
+  // of the request for too many parts (INVALID_FIELD). ParseMore parses the
+  // next bytes, which must be whole fields.
   virtual absl::Status CheckParts(std::string_view request) = 0;
   virtual absl::Status ParseMore(std::string_view fields) = 0;
 
-  // Carries the call out, or answers it with the error of its parsing. Returns
-  // true when it waits; the lane must then own it.
+  // Carries the call out, or answers it with `parsed` if that is an error.
+  // Returns true if the call waits; the lane must then own this object.
   virtual bool Begin(LaneConnection& lane, uint32_t slot,
                      const absl::Status& parsed) = 0;
   // Runs the handler of a waiting call again. May delete this.
   virtual void TakeStep() = 0;
-  // Answers a waiting call and deletes it, because the lane is being closed.
+  // Makes a waiting call answer, because the lane is being closed. Deletes
+  // this.
   virtual void End() = 0;
 };
 
@@ -42,12 +45,12 @@ class LaneCall {
 struct LanePeer {
   SessionId session;
   UnixPeer process;
-  std::string authorization;  // the one it showed; empty: none
+  std::string authorization;  // that the worker showed; empty if none
 };
 
 // An open lane: its memory, its peer, and its waiting calls. Owned by
-// LaneServer, whose thread takes calls from the lane; everything else is used
-// in the turn.
+// LaneServer. The server's thread takes calls from lane(); all other members
+// are used in the turn.
 class LaneConnection {
  public:
   LaneConnection(std::unique_ptr<ServedLane> lane, LanePeer peer)
@@ -64,6 +67,7 @@ class LaneConnection {
     return caller;
   }
 
+  // Takes over a call that waits.
   void AddWaiting(std::unique_ptr<LaneCall> call) {
     LaneCall* const key = call.get();
     waiting_.emplace(key, std::move(call));
@@ -74,8 +78,8 @@ class LaneConnection {
     waiting_.erase(call);
   }
 
-  // Begins a call whose handler takes its steps on the lanes' thread. Returns
-  // whether there is one to take.
+  // Begins a call whose handler takes its steps on the thread of the lanes.
+  // Returns whether there is a step for TakeStep to take.
   bool Begin(std::unique_ptr<LaneCall> call, uint32_t slot,
              const absl::Status& parsed) {
     takes_steps_ = true;
@@ -83,20 +87,23 @@ class LaneConnection {
     takes_steps_ = false;
     return stepping_ != nullptr;
   }
-  // Takes the next step of that call. Returns whether there is another one.
+  // Takes the next step of the call that has one. Returns whether there is
+  // another step.
   bool TakeStep() {
     takes_steps_ = true;
     if (LaneCall* call = std::exchange(stepping_, nullptr)) call->TakeStep();
     takes_steps_ = false;
     return stepping_ != nullptr;
   }
-  // The call has a step to take. Returns whether TakeStep will take it.
+  // A call reports here that it has another step to take. Returns whether
+  // TakeStep will take it; if not, the call must be resumed in another way.
   bool KeepStep(LaneCall* call) {
     if (takes_steps_) stepping_ = call;
     return takes_steps_;
   }
 
-  // For LongCalls.
+  // The state of this lane in LongCalls: when the last long call of the lane
+  // was due, in bytes.
   uint64_t served_until = 0;
 
   // Answers the waiting calls, and tells the worker that there will be no more
@@ -110,9 +117,9 @@ class LaneConnection {
   const std::unique_ptr<ServedLane> lane_;
   const LanePeer peer_;
   absl::flat_hash_map<LaneCall*, std::unique_ptr<LaneCall>> waiting_;
-  // Of those, the one whose next step TakeStep takes.
+  // The waiting call whose next step TakeStep takes; null if there is none.
   LaneCall* stepping_ = nullptr;
-  bool takes_steps_ = false;  // in Begin or TakeStep
+  bool takes_steps_ = false;  // set during Begin and TakeStep
 };
 
 }  // namespace pando

@@ -8,9 +8,9 @@ namespace pando {
 // Counts of all lanes.
 struct LaneFigures {
   uint32_t open = 0;
-  // How often their thread spun for the next call.
+  // How often the thread of the lanes spun for the next call.
   uint64_t spins_with_call = 0;     // and a call came
-  uint64_t spins_without_call = 0;  // and none came, so that it went to sleep
+  uint64_t spins_without_call = 0;  // and none came: it went to sleep
 };
 
 }  // namespace pando

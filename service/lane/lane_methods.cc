@@ -17,8 +17,9 @@
 namespace pando {
 namespace {
 
-// A request that takes more is not kept for the next one. The scoring of a long
-// queue takes some megabytes, and is done often.
+// If a request takes more memory than this, its memory is freed after the call
+// instead of reused. The scoring of a long queue takes some megabytes, and is
+// done often, so the limit is above that.
 constexpr size_t kKeptMessageBytes = size_t{4} << 20;
 
 void AnswerWith(uint32_t code, const google::protobuf::MessageLite& message,
@@ -33,8 +34,8 @@ void AnswerWith(const absl::Status& error, uint32_t slot, ServedLane& lane) {
              lane);
 }
 
-// A place for one call of one method after the other, like UnaryCall: one that
-// waits keeps its place for itself.
+// A place that serves the calls of one method, one after the other, like
+// UnaryCall. A call that waits keeps its place until it is answered.
 template <typename Request, typename Response>
 class TypedLaneCall final : public ServedCall<Request, Response>,
                             public LaneCall {
@@ -75,15 +76,16 @@ class TypedLaneCall final : public ServedCall<Request, Response>,
   void Empty() {
     request_.Clear();
     response_.Clear();
-    // Its size is summed up field by field, which is too slow after each call.
+    // The size of the message is summed up field by field, which is too slow
+    // after each call.
     if (parsed_bytes_ < kKeptMessageBytes) return;
     parsed_bytes_ = 0;
     if (request_.SpaceUsedLong() > kKeptMessageBytes) request_ = Request();
   }
 
  private:
-  // The request was parsed before anyone checked who may call: it is never
-  // larger than a lane.
+  // Returns the result of parsing. On a lane a request is parsed before the
+  // caller is checked; that is safe, because it is never larger than the lane.
   absl::Status Parse() override { return parsed_; }
 
   void Send(const absl::Status& status) override {
@@ -96,7 +98,7 @@ class TypedLaneCall final : public ServedCall<Request, Response>,
   }
 
   absl::Status parsed_;
-  size_t parsed_bytes_ = 0;  // since the message's size was looked at
+  size_t parsed_bytes_ = 0;  // since the message's size was checked
   Request request_;
   Response response_;
   LaneConnection* lane_ = nullptr;

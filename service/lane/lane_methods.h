@@ -17,24 +17,26 @@ namespace pando {
 class LaneMethod {
  public:
   virtual ~LaneMethod() = default;
-  // Carries a call out, or lets it wait. Takes the turn: the caller must not
-  // have it.
+  // Carries a short call out, or lets it wait. Takes the turn, so the caller
+  // must not hold it.
   virtual void Serve(LaneConnection& lane, const ServedLane::Taken& call) = 0;
-  // A place for a call that is not served at once.
+  // Returns a place for a call with a long request, which is served in parts.
   virtual std::unique_ptr<LaneCall> NewCall() const = 0;
 };
 
-// The methods that can be called on a lane, by number. Owned by LaneServer, and
-// used by its thread.
+// The methods that can be called on a lane, by number. Owned by LaneServer;
+// used by its thread alone.
 class LaneMethods {
  public:
   // `policy` outlives this.
   LaneMethods(CallPolicy* policy, const DataPath& data_path,
               RpcMetrics& metrics);
 
-  // Takes the turn: the caller must not have it.
+  // Carries a short call out, or lets it wait; a call of an unknown method gets
+  // an error. Takes the turn, so the caller must not hold it.
   void Serve(LaneConnection& lane, const ServedLane::Taken& call);
-  // A place for a call of this method; null if it is not offered.
+  // Returns a place for a call of this method, or null if there is no such
+  // method.
   std::unique_ptr<LaneCall> NewCall(uint32_t method) const {
     const auto found = methods_.find(method);
     return found == methods_.end() ? nullptr : found->second->NewCall();

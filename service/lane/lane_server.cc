@@ -24,9 +24,11 @@ namespace {
 
 // The epoll data of the event that wakes the thread itself; lanes have others.
 constexpr uint64_t kChanges = 0;
-// How often it looks at the active lanes between two looks at the clock.
+// How often the thread looks at the active lanes between two looks at the
+// clock.
 constexpr int kSpins = 16;
-// A call with a larger request is a long one: it takes some ten microseconds.
+// A call with a larger request is a long one. A request of this size takes some
+// ten microseconds.
 constexpr uint32_t kShortRequestBytes = 16 << 10;
 // How often the thread listens for other lanes while calls never pause.
 constexpr std::chrono::microseconds kBetweenRings{50};
@@ -149,8 +151,8 @@ void LaneServer::WakeThread() {
 
 absl::Status LaneServer::Listen(int fd, LaneId id) {
   epoll_event event = {};
-  // Edge-triggered, so that nobody has to read the doorbell: a worker shares
-  // it, and could make a read of it block.
+  // Edge-triggered, so that the doorbell need not be read: a worker shares it,
+  // and could make a read of it block.
   event.events = EPOLLIN | EPOLLET;
   event.data.u64 = id;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) {
@@ -167,7 +169,7 @@ void LaneServer::Run() {
     if (!closed_.empty()) GiveMemoryBack();
     if (ServeActive()) {
       EndSpin(spins_with_call_);
-      // Lanes that are not active get their turn, too.
+      // While calls never pause, this serves lanes that are not active, too.
       if (last_call_ - last_rings_ > kBetweenRings) TakeRings(kNow);
     } else if (MaySpin()) {
       is_spinning_ = true;

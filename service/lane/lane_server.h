@@ -34,27 +34,28 @@ struct LaneDescriptors {
   UniqueFd doorbell;
 };
 
-// Serves all lanes on one thread: it sleeps until a worker rings, carries out
-// what was called, and looks a little longer for the next call before it sleeps
-// again. Lanes without traffic cost nothing.
+// Serves all lanes on one thread. The thread sleeps until a worker rings,
+// carries out the calls, and looks a little longer for the next call before it
+// sleeps again. Lanes without traffic cost nothing.
 //
-// Owned by Server. Open and Close may be called by any thread. Stop ends it.
+// Owned by Server. Any thread may call Open and Close. Stop ends it.
 class LaneServer {
  public:
-  // Lanes of one session whose memory is still there: the open one, and those
-  // that it replaced lately. So a session that opens one after the other keeps
-  // no other session from its lane.
+  // The most lanes of one session whose memory exists: the open lane, and those
+  // that it has replaced within the last seconds. So a session that opens one
+  // lane after the other keeps no other session from its lane.
   static constexpr uint32_t kMaxOfSession = 4;
 
   struct Config {
+    // The bytes of each lane's arena.
     uint32_t arena_bytes = 0;
     uint32_t max_lanes = 0;
     uint32_t slots = lane::kSlots;
-    // As over gRPC: a larger one is refused before it is looked at.
+    // The largest request, as over gRPC. A larger one is refused unread.
     uint32_t max_request_bytes = UINT32_MAX;
     // How long the thread spins for the next call before it sleeps. It spins
-    // only while the last callers ran on other CPUs: on its own CPU spinning
-    // would keep the caller from running.
+    // only if the last callers ran on other CPUs: on a caller's own CPU,
+    // spinning would keep the caller from running.
     absl::Duration spin;
   };
 
@@ -66,20 +67,23 @@ class LaneServer {
   LaneServer(const LaneServer&) = delete;
   LaneServer& operator=(const LaneServer&) = delete;
 
-  // Opens a lane, in place of the one that its session may have had.
-  // RESOURCE_EXHAUSTED when there are max_lanes already, or when so many were
-  // closed lately; SESSION_LIMIT when the session alone opened kMaxOfSession.
+  // Opens a lane for the session of `peer`, in place of the one that the
+  // session may have. Returns RESOURCE_EXHAUSTED if max_lanes are open, or if
+  // as many were closed within seconds; SESSION_LIMIT if the session alone
+  // opened kMaxOfSession within seconds; UNAVAILABLE after Stop.
   absl::StatusOr<LaneDescriptors> Open(LanePeer peer);
   // Closes the lane of a session, if it has one.
   void Close(SessionId session);
-  // A spin is counted when it ends.
+  // Returns the counts; a spin is counted when it ends. Thread-safe.
   LaneFigures figures() const;
-  // Closes all lanes, and opens none. Idempotent.
+  // Closes all lanes and ends the thread; no lane is opened after this.
+  // Idempotent.
   void Stop();
 
  private:
   using Clock = std::chrono::steady_clock;
-  // Lanes in the order in which they were opened.
+  // Identifies a lane; lanes are numbered in the order in which they were
+  // opened.
   using LaneId = uint64_t;
 
   struct OpenedLane {
@@ -91,26 +95,28 @@ class LaneServer {
              const DataPath& data_path, RpcMetrics& metrics, UniqueFd epoll,
              UniqueFd changes);
 
-  // Wakes the thread because lanes are to be opened or closed, or it must stop.
+  // Wakes the thread, because it must open or close lanes, or stop.
   void WakeThread();
   absl::Status Listen(int fd, LaneId id);
 
-  // All of these run on the thread.
+  // The functions below run on the thread of the lanes.
   void Run();
   // Opens and closes the lanes that other threads have asked for. Returns false
   // when the thread must stop.
   bool OpenAndCloseLanes();
   // Serves one short call of each active lane, and one part of one long call,
-  // so that no lane holds up another. Returns whether there were any.
+  // so that no lane holds up another. Returns whether it has served anything.
   bool ServeActive();
-  // Serves one call of one lane, or puts it with the long ones. Returns whether
-  // there was one. Drops the lane if its worker broke the protocol.
+  // Takes one call of one lane, and serves it or adds it to long_calls_.
+  // Returns whether there was one. Drops the lane if its worker broke the
+  // protocol.
   bool Serve(LaneId id, LaneConnection& connection);
-  // Returns false if the call that was taken is short, or is to be refused.
+  // Adds the call that was taken to long_calls_. Returns false if the call is
+  // short, or must be refused.
   bool StartLongCall(LaneConnection& connection);
-  // Whether the thread may spin for the next call instead of sleeping.
+  // Returns whether the thread may spin for the next call instead of sleeping.
   bool MaySpin() const;
-  // Spins until a call arrives on an active lane, but not for long.
+  // Spins until a call arrives on an active lane, for kSpins looks at most.
   void SpinOnActive() const;
   // Counts the spin that ends now, if there is one.
   void EndSpin(std::atomic<uint64_t>& spins);
@@ -140,10 +146,10 @@ class LaneServer {
   std::vector<LaneId> to_close_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> has_changes_ = false;
 
-  // The thread's own.
+  // The members below belong to the thread.
   LaneMethods methods_;
   absl::flat_hash_map<LaneId, std::unique_ptr<LaneConnection>> lanes_;
-  std::vector<LaneId> active_;  // called since it slept
+  std::vector<LaneId> active_;  // lanes that were called since the thread slept
   LongCalls long_calls_;
   struct ClosedLane {
     Clock::time_point since;
@@ -152,8 +158,8 @@ class LaneServer {
   std::deque<ClosedLane> closed_;  // the oldest first
   ServedLane::Taken taken_;
   Clock::time_point last_call_;
-  Clock::time_point last_rings_;        // when it took them
-  bool callers_are_elsewhere_ = false;  // the last ones ran on other CPUs
+  Clock::time_point last_rings_;        // when the thread last called TakeRings
+  bool callers_are_elsewhere_ = false;  // the last callers ran on other CPUs
   bool is_spinning_ = false;
   // Written by the thread alone.
   std::atomic<uint64_t> spins_with_call_ = 0;

@@ -9,11 +9,11 @@
 namespace pando {
 namespace {
 
-// Copied or parsed at a time.
+// How many bytes are copied or parsed at a time.
 constexpr size_t kPartBytes = size_t{64} << 10;
 
-// The first bytes of a message that are whole fields, and at least kPartBytes
-// unless it ends before. All of it, if it is malformed.
+// Returns the beginning of the message up to the end of a field: at least
+// kPartBytes, or the whole message if it is shorter or malformed.
 std::string_view FirstFields(std::string_view bytes) {
   using google::protobuf::internal::WireFormatLite;
   google::protobuf::io::CodedInputStream in(
@@ -42,7 +42,8 @@ bool LongCall::Step() {
   return Begin();
 }
 
-// Messages in a row are the message that has the fields of all of them.
+// Parses the next fields. In protobuf's encoding, each run of whole fields is a
+// message, and merging these messages gives the whole one.
 void LongCall::Parse() {
   const std::string_view rest =
       std::string_view(call_.request).substr(parsed_bytes_);

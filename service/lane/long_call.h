@@ -13,13 +13,13 @@
 namespace pando {
 
 // A call with a long request, carried out part by part, so that the thread can
-// serve others in between: the request is copied and parsed, then the call
-// begins, and its handler takes its steps. Owned by LongCalls; used by the
-// thread of the lanes.
+// serve other calls in between. First the request is copied and parsed, then
+// the call begins, and its handler takes its steps. Owned by LongCalls; used by
+// the thread of the lanes.
 class LongCall {
  public:
-  // The first two outlive this. `place` is empty; the request of `call` has not
-  // been copied.
+  // `policy` and `lane` outlive this. `place` must be empty, and the request of
+  // `call` not copied yet.
   LongCall(CallPolicy* policy, LaneConnection* lane,
            std::unique_ptr<LaneCall> place, ServedLane::Taken call)
       : policy_(policy),
@@ -27,11 +27,13 @@ class LongCall {
         place_(std::move(place)),
         call_(std::move(call)) {}
 
+  // The bytes of the request.
   size_t bytes() const { return call_.request_bytes; }
   LaneConnection& lane() const { return *lane_; }
 
-  // Does the next part. Takes the turn: the caller must not have it. Returns
-  // false when there is no other: the call is answered, or waits for others.
+  // Does the next part. Takes the turn, so the caller must not hold it. Returns
+  // false if no part is left for it to do: the call is answered, or waits for
+  // something else.
   bool Step();
 
  private:

@@ -12,12 +12,13 @@
 
 namespace pando {
 
-// The long calls of all lanes, at most one of each. They are served by bytes
-// (fair queueing): a call is due when it would end if all lanes that have one
-// were served byte by byte, and the next part is of the one that is due first.
-// So a lane waits for as many bytes of each other lane as it asks for itself,
-// and of calls of one length only one is under way. Owned by LaneServer; used
-// by its thread.
+// The long calls of all lanes, at most one for each lane. They are served by
+// bytes (fair queueing). A call is due when it would end if all lanes with a
+// long call were served byte by byte; the next part is always of the call that
+// is due first. So a lane waits for as many bytes of each other lane as it asks
+// for itself, and of several calls of the same length only one is under way.
+//
+// Owned by LaneServer; used by its thread.
 class LongCalls {
  public:
   bool empty() const { return calls_.empty(); }

@@ -127,8 +127,8 @@ void ServedLane::Publish(uint32_t index, SlotState state, uint32_t code,
   }
 }
 
-// Plain loads and stores: an atomic addition may be a loop, which a worker that
-// keeps writing could hold up.
+// Uses plain loads and stores: an atomic addition may be a loop, which a worker
+// that keeps writing could hold up.
 void ServedLane::CountAnswer() {
   header().answers.store(header().answers.load(kRelaxed) + 1,
                          std::memory_order_release);
@@ -149,7 +149,8 @@ void ServedLane::Close() {
 }
 
 void ServedLane::DiscardArena() {
-  // Before the first zero: a worker reads an answer, and then this.
+  // The flag is set before the first zero: a worker reads an answer first, and
+  // then the flag.
   header().discarded.store(1, std::memory_order_seq_cst);
   memory_.Discard(lane::kArenaOffset);
 }

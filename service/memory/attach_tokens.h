@@ -21,37 +21,40 @@ namespace pando {
 // never logged.
 using AttachToken = std::array<char, 16>;
 
-// What the holder of a token may receive.
+// What the holder of a token may receive, and for which session.
 struct AttachGrant {
   enum class What { kPool, kBlockMemory, kLane };
 
   SessionId session;
   What what = What::kPool;
-  // For a lane: the authorization that its caller showed; empty: none.
+  // For a lane: the authorization that the caller of OpenLane showed; empty if
+  // none.
   std::string authorization = {};
 };
 
-// The tokens that were issued and not yet redeemed. Owned by MemorySocket; any
-// thread may call it. Each is valid once, and for `ttl` at most. Each session
-// has at most max_per_session of them, so that no session can use up the tokens
-// of the others.
+// The tokens that were issued and not yet redeemed. Each token is valid once,
+// and for `ttl` at most. Each session has at most max_per_session of them, so
+// that no session can use up the tokens of the others. Owned by MemorySocket;
+// thread-safe.
 class AttachTokens {
  public:
   AttachTokens(absl::Duration ttl, size_t max_per_session)
       : ttl_(absl::ToChronoNanoseconds(ttl)),
         max_per_session_(max_per_session) {}
 
-  // Issues a token that `holder`, who asked for it, alone may redeem; none: it
-  // is not known who asked, and anybody may.
+  // Issues a token that only the process `holder` may redeem. If `holder` is
+  // none, because it is not known who asked, any process may redeem it. Returns
+  // SESSION_LIMIT if the session has too many tokens that it has not used.
   absl::StatusOr<AttachToken> Issue(AttachGrant grant,
                                     std::optional<UnixPeer> holder);
 
-  // Returns what the token was issued for, or none when it is unknown, used,
-  // too old, or another holder's. In any case the token is void afterwards.
+  // Takes a token that the process `shown_by` has shown. Returns what the token
+  // was issued for, or none if it is unknown, used, too old, or another
+  // holder's. In any case the token is void afterwards.
   std::optional<AttachGrant> Redeem(const AttachToken& token,
                                     const UnixPeer& shown_by);
 
-  // Whether there is a token that this peer may redeem.
+  // Returns whether there is a token that this peer may redeem.
   bool HasTokenFor(const UnixPeer& peer);
 
   // Drops the tokens of a session that has ended.
@@ -72,7 +75,8 @@ class AttachTokens {
   const std::chrono::nanoseconds ttl_;
   const size_t max_per_session_;
   absl::Mutex mutex_;
-  // Has an entry only for sessions with tokens, at most max_per_session_ each.
+  // Has an entry only for sessions that have tokens, each with at most
+  // max_per_session of them.
   absl::flat_hash_map<SessionId, IssuedTokens> sessions_
       ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<AttachToken, SessionId> owners_ ABSL_GUARDED_BY(mutex_);

@@ -31,8 +31,8 @@ absl::StatusOr<std::vector<SharedDescriptor>> Attachments::Attach(
     absl::MutexLock lock(&mutex_);
     writer = WriterId(++last_writer_);
   }
-  // The process is watched last: its end then finds the memory held, if
-  // somebody else may get hold of these descriptors.
+  // The process is watched last. If it ends while another process may still get
+  // hold of these descriptors, the memory is then found to be held.
   ASSIGN_OR_RETURN(Exported exported, ExportTo(writer, grant.what));
   RETURN_IF_ERROR(cache_->AttachSession(grant.session, writer));
   const Attachment attachment{
@@ -182,8 +182,8 @@ void Attachments::End(WriterId writer) {
 
 void Attachments::CheckUnwatched() {
   for (WriterId writer : WritersWithoutProcess()) EndUnlessHeld(writer);
-  // A session that is lost is not resumed, so that nothing is lost when a
-  // living process has unmapped the pool.
+  // A lost session is never resumed, so its writer can be ended once it has
+  // unmapped the memory, even if its process lives.
   constexpr uint32_t kAll = std::numeric_limits<uint32_t>::max();
   for (const QuarantineInfo& lost : cache_->ListQuarantine(kAll).sessions) {
     for (WriterId writer : lost.writers) {

@@ -22,28 +22,30 @@
 
 namespace pando {
 
-// Knows who has mapped the pool or the block memory for which session, and
-// tells the cache when they are gone: only then does the cache give the pages
-// and blocks of a lost session to others. Owned by Server; any thread may call
-// it.
+// Knows which processes have mapped the pool or the block memory for which
+// session, and tells the cache when they are gone. Only then does the cache
+// give the pages and blocks of a lost session to others. Owned by Server;
+// thread-safe.
 //
 // A writer is a process that attached, together with all processes that it
 // passed the memory on to, by fork or otherwise. A pidfd reports the end of the
-// process. Host memory itself can tell whether anybody still holds it; it is
-// asked about heirs of the process, about processes that are not visible from
-// here, and about mappings that a living process has given up.
+// process. Host memory itself can tell whether any process still holds it. It
+// is asked about heirs of the process, about processes that are not visible
+// from here, and about mappings that a living process has given up.
 class Attachments {
  public:
-  // All outlive it. `block_memory` may be null: there is none. Writers count up
-  // from `last_writer`, the last one of the pandod before.
+  // All pointers outlive it. `block_memory` is null if there is none. Writers
+  // get the numbers after `last_writer`, which is the last writer of the pandod
+  // before.
   static absl::StatusOr<std::unique_ptr<Attachments>> Start(
       PrefixCache* cache, const KvPool* pool, const HostMemory* block_memory,
       WriterId last_writer = WriterId(0));
 
-  // Records a process as a writer, and returns a descriptor for it of each
-  // shard of the pool, or of the block memory. FAILED_PRECONDITION: its session
-  // is over. pid is 0 when the process is not visible in this PID namespace.
-  // REQUIRES: the grant is for memory that there is.
+  // Records the process `pid` as a writer. Returns descriptors for it: one of
+  // each shard of the pool, or one of the block memory. `pid` is 0 if the
+  // process is not visible in this PID namespace. Returns FAILED_PRECONDITION
+  // if the session is over, and UNAVAILABLE if a descriptor cannot be made.
+  // REQUIRES: the grant is for memory that exists.
   absl::StatusOr<std::vector<SharedDescriptor>> Attach(const AttachGrant& grant,
                                                        pid_t pid);
 
@@ -51,23 +53,23 @@ class Attachments {
   // periodically.
   void CheckUnwatched();
 
-  // The session has ended and left no pages.
+  // Forgets the writers of a session that has ended and left no pages.
   void Forget(SessionId session);
 
-  // The process of a writer, while it lives and is visible.
+  // Returns the process of a writer, or none if it has ended or is not visible.
   std::optional<pid_t> PidOf(WriterId writer) const;
 
  private:
   struct Attachment {
     SessionId session;
-    pid_t pid = 0;  // 0: it has ended, or is not visible
+    pid_t pid = 0;  // 0: the process has ended, or is not visible
     bool has_pool = false;
     bool has_block_memory = false;
     bool is_known_to_memory = true;
   };
   struct Exported {
     std::vector<SharedDescriptor> memory;
-    bool is_known_to_memory = true;  // IsHeldBy can tell of the writer
+    bool is_known_to_memory = true;  // the memory can tell of the writer
   };
 
   Attachments(PrefixCache* cache, const KvPool* pool,
@@ -81,17 +83,19 @@ class Attachments {
                                     AttachGrant::What what) const;
   absl::StatusOr<Exported> ExportPoolTo(WriterId writer) const;
   absl::StatusOr<Exported> ExportBlockMemoryTo(WriterId writer) const;
-  // Adds what a writer has got beside what it has already.
+  // Adds memory that a known writer has received to what it has already.
   void Extend(WriterId writer, const Attachment& by);
-  // The writer that this living process already is for the session.
+  // Returns the writer that this process already is for the session, if the
+  // process lives; else none.
   std::optional<WriterId> Find(SessionId session, pid_t pid) const;
-  // False: the session is over.
+  // Begins to watch the process of a writer. Returns false if the session is
+  // over.
   bool Watch(WriterId writer, const Attachment& attachment);
-  // Whether anybody holds the memory that was exported to the writer; none: the
-  // memory cannot tell.
+  // Returns whether any process holds the memory that was exported to the
+  // writer, or none if the memory cannot tell.
   std::optional<bool> IsHeldBy(WriterId writer) const;
   void OnProcessEnded(WriterId writer);
-  // Ends the writer, unless its memory is still held.
+  // Ends the writer, unless a process still holds its memory.
   void EndUnlessHeld(WriterId writer);
   void End(WriterId writer);
   std::vector<WriterId> WritersWithoutProcess() const;

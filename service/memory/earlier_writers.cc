@@ -17,11 +17,12 @@
 namespace pando {
 namespace {
 
-// Longer than a step of an engine, which uses its pages until its end.
+// The shortest quarantine. It is longer than a step of an engine, which uses
+// its pages until the step ends.
 constexpr absl::Duration kShortestTime = absl::Minutes(1);
 
-// Reserves all of the block memory: each extent is one block of a kind of its
-// own.
+// Reserves all of the block memory for `session`: each extent becomes one block
+// of a kind made for this purpose.
 void ReserveAllBlocks(BlockCache& blocks, SessionId session) {
   const BlockStats stats = blocks.Stats();
   const KindSpec spec = {.ns = {},
@@ -108,7 +109,7 @@ EarlierWriters::Withheld EarlierWriters::Reserve(
   const SessionId session(RandomId());
   const SessionNumber number = cache_->OpenSession(
       session, "workers of the pandod before", /*is_internal=*/true);
-  // pandod knows that they are there, and not who they are.
+  // pandod knows that there are such workers, but not which processes they are.
   cache_->AttachSession(session, std::nullopt).IgnoreError();
   reserve(session);
   return {session, number, std::move(is_mapped)};
@@ -130,7 +131,8 @@ void EarlierWriters::Withhold(Withheld reserved) {
 void EarlierWriters::Check() {
   std::erase_if(withheld_, [this](const Withheld& each) {
     if (each.is_mapped()) return false;
-    // Nothing is left when the time is over, or by an operator's hand.
+    // This has no effect if the quarantine is over already, by its time or by
+    // an operator's call.
     cache_->CloseSession(each.session);
     Log(LogLevel::kInfo,
         "no worker of the pandod before maps its memory: it is free",

@@ -13,44 +13,53 @@
 
 namespace pando {
 
-// The workers of a pandod before this one, which map memory that this one has
-// taken over. They may still write to what they had reserved, and read what
-// they had locked. The ledger of blocks tells which blocks that were: these are
-// in quarantine until none of these workers maps the block memory any more. Of
-// pages, and of blocks without a ledger, it died with that pandod: all are in
-// quarantine. Workers let go of the memory when they find their session lost.
-// One that is idle may not look: after a time in which each has ended what it
-// had begun, the memory is free all the same.
+// The workers of an earlier pandod, which may still map memory that this pandod
+// has taken over. They may still write to what they had reserved, and read what
+// they had locked. So that is in quarantine until none of these workers maps
+// the memory any more. For blocks, the ledger tells which blocks those are. For
+// pages, and for blocks without a ledger, that knowledge died with the earlier
+// pandod, so all of them are in quarantine.
+//
+// Workers unmap the memory when they find their session lost. An idle worker
+// may not look, so the quarantine also ends after a time in which each worker
+// has ended what it had begun.
 //
 // Owned by Server. Its constructor runs before calls are served, Check on the
 // polling thread.
 class EarlierWriters {
  public:
-  // All outlive it. `block_memory` is null where there is none;
-  // `has_ledger_of_before` says whether the cache knows its blocks.
-  // REQUIRES: the cache limits no session.
-  // `quarantine` is the option; the time is not shorter than a minute.
+  // Puts what earlier workers may use in quarantine, for `quarantine` or a
+  // minute, whichever is longer. All pointers and `pool` outlive it.
+  // `block_memory` is null if there is none; `has_ledger_of_before` says
+  // whether the cache has taken over the earlier pandod's ledger of blocks.
+  // REQUIRES: the cache sets no limits for sessions yet.
   EarlierWriters(PrefixCache* cache, BlockCache* blocks, const KvPool& pool,
                  const HostMemory* block_memory, bool has_ledger_of_before,
                  absl::Duration quarantine);
 
-  // The highest number of such a worker; later ones count up from there.
+  // Returns the highest writer number of these workers, or 0 if there are none.
+  // The writers of this pandod get higher numbers.
   WriterId last() const { return last_; }
-  // Frees what none of them maps any more. To be called periodically.
+  // Ends the quarantine of memory that no earlier worker maps any more. To be
+  // called periodically.
   void Check();
 
  private:
-  // Pages or blocks in quarantine, as those of a lost session.
+  // Pages or blocks in quarantine. They are held by an internal session that is
+  // lost.
   struct Withheld {
     SessionId session;
     SessionNumber number;
     std::function<bool()> is_mapped;
   };
 
+  // Opens an internal session and has `reserve` reserve pages or blocks for it.
   Withheld Reserve(const std::function<void(SessionId)>& reserve,
                    std::function<bool()> is_mapped);
+  // Puts what the session holds in quarantine.
   void Withhold(Withheld reserved);
-  // Withholds them if a worker maps the memory, else frees them.
+  // Takes the blocks that the ledger shows as in use. Puts them in quarantine
+  // if an earlier worker maps the memory, else frees them.
   void TakeEarlierBlocks(std::function<bool()> is_mapped);
 
   PrefixCache* const cache_;

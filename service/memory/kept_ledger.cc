@@ -12,7 +12,8 @@ namespace pando {
 namespace {
 
 constexpr char kLedger[] = "block-ledger";
-// A ledger with so many is given up; its header counts them.
+// A ledger with so many crashes or failed starts is given up. Its header counts
+// them.
 constexpr uint32_t kMaxCrashes = 3;
 constexpr uint32_t kMaxStarts = 3;
 
@@ -39,8 +40,8 @@ absl::Status CheckUsable(const SharedMemory& memory, BlockOptions blocks) {
   return absl::OkStatus();
 }
 
-// The keeper may not forget it: the memory that it tells of is used without it
-// from now on, so no pandod may take it over.
+// Makes the ledger invalid. The keeper may not forget it, and from now on the
+// block memory changes without it, so no later pandod may take it over.
 void Spoil(const SharedMemory& memory) {
   if (memory.size() >= sizeof(LedgerHeader)) {
     HeaderOf(BytesOf(memory)).magic = 0;

@@ -8,10 +8,10 @@
 
 namespace pando {
 
-// Memory for the ledger of blocks: that of the pandod before, if it tells of
-// the block memory of these options, else new memory, which is kept from now
-// on. A ledger with which pandods crash, or do not get as far as serving, again
-// and again, is not used any more.
+// Returns memory for the ledger of blocks. This is the kept ledger of the
+// earlier pandod if it describes the block memory of these options; else it is
+// new memory, which is kept from now on. A ledger is given up if three pandods
+// in a row crashed with it, or died before they served.
 absl::StatusOr<SharedMemory> KeptLedger(const BlockOptions& blocks,
                                         KeptDescriptors& kept);
 

@@ -10,8 +10,9 @@
 
 namespace pando {
 
-// The memory that is kept under `key`, if it has so many bytes and is a
-// pandod's; else new memory, which is kept from now on. `name` is for people.
+// Returns the memory that is kept under `key`, if pandod made it and it has
+// `bytes` bytes; else new memory, which is kept from now on. `name` describes
+// the memory in messages.
 absl::StatusOr<HostMemory> KeptMemory(KeptDescriptors& kept,
                                       const std::string& key, std::string name,
                                       uint64_t bytes);

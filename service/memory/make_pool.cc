@@ -16,15 +16,16 @@
 namespace pando {
 namespace {
 
-// PagePool keeps so much for each page.
+// The bytes that PagePool keeps for each page.
 constexpr uint64_t kIndexBytesPerPage = 12;
 
-// The share of the free memory that blocks have where their memory is not
-// given: the rest is for engines, weights that they load, and the system.
+// Blocks get one part in so many of the free memory if no option says how much.
+// The rest is for engines, weights that they load, and the system.
 constexpr uint64_t kFreeMemoryParts = 4;
 
-// The index of all pages is made at the start. A process that is granted memory
-// which is not there is killed without a word, so it is checked before.
+// Checks that the index of all pages, which is made at the start, fits in
+// memory. The kernel kills a process without a word if it uses memory that was
+// granted but is not there.
 absl::Status CheckIndexFitsInMemory(const Options& options) {
   ASSIGN_OR_RETURN(const uint64_t memory, MemoryLimit());
   const uint64_t needed = options.pool_pages * kIndexBytesPerPage;
@@ -36,7 +37,7 @@ absl::Status CheckIndexFitsInMemory(const Options& options) {
 }
 
 absl::Status ChooseMemory(Options& options, uint64_t kept_bytes) {
-  // The free memory is less by what is kept.
+  // Kept memory is in use, so the free memory does not include it.
   if (kept_bytes > 0 && kept_bytes % options.block_extent == 0) {
     options.memory = kept_bytes;
     return absl::OkStatus();
@@ -86,7 +87,8 @@ absl::StatusOr<std::unique_ptr<KvPool>> MakeCudaPool(Options& options) {
 }  // namespace
 
 absl::Status CheckPoolFits(const Options& options) {
-  // The pages of a share of a GPU are not known yet.
+  // If the pool gets a share of a GPU, the number of its pages is not known
+  // yet.
   if (options.pool_fraction > 0) return absl::OkStatus();
   RETURN_IF_ERROR(CheckIndexFitsInMemory(options));
   if (options.pool_memory == "cuda") return absl::OkStatus();

@@ -12,23 +12,25 @@
 
 namespace pando {
 
-// Fail when this process may not use the memory that such a pool needs at the
-// start, or such a block memory. The memory of GPUs is not asked.
+// Check that this process may use the memory that such a pool, or such a block
+// memory, needs at the start. They do not ask GPUs for memory.
 absl::Status CheckPoolFits(const Options& options);
 absl::Status CheckBlockMemoryFits(const Options& options);
-// Fails when an open pool asks for GPUs that are not there, or have less
-// memory, be it free or not.
+// Checks that the GPUs of an open pool exist and have enough memory in all,
+// free or not.
 absl::Status CheckGpus(const Options& options);
 
-// Makes the pool that the options ask for. Sets options.pool_pages where they
-// ask for a fraction of the free memory. A pool in host memory is in the memory
-// that is kept of a pandod before, if that fits. Without `kept`, and where a
-// pando-mover may still write for that pandod, it is not.
+// Makes the pool that the options ask for. Sets options.pool_pages if they ask
+// for a fraction of the free memory. A pool in host memory uses the memory that
+// is kept of an earlier pandod, if it fits; but not if `kept` is null, nor if
+// there is a mover socket, because a pando-mover may still write for that
+// pandod.
 absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options,
                                                  KeptDescriptors* kept);
 
-// Makes the block memory, in the same way; null where the options ask for none.
-// Sets options.memory where they leave its size open: to that of what is kept.
+// Makes the block memory in the same way; returns null if the options ask for
+// none. Sets options.memory if they leave the size open: to the size of the
+// kept memory, or else to a share of the free memory.
 absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(
     Options& options, KeptDescriptors& kept);
 

@@ -24,7 +24,7 @@ namespace {
 
 constexpr uint32_t kWireVersion = 1;
 constexpr std::chrono::milliseconds kDescriptorRetry{100};
-// The time that every peer has to send its token, however many others want its
+// The time that every peer gets to send its token, however many others want its
 // place.
 constexpr std::chrono::milliseconds kFairTime{50};
 constexpr int kAcceptedAtOnce = 64;
@@ -165,7 +165,7 @@ void MemorySocket::AcceptPeers() {
   }
 }
 
-// Whoever has no token can only have come to take a place.
+// A peer without a token can only have come to take a place.
 bool MemorySocket::DropPeerWithoutToken() {
   const auto intruder = std::find_if(
       peers_.begin(), peers_.end(),

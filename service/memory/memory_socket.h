@@ -35,12 +35,13 @@ enum class MemorySocketStatus : uint32_t {
   kUnavailable = 2,
 };
 
-// The Unix stream socket that hands out memory, that of the pool, of blocks or
-// of a lane, because gRPC cannot carry file descriptors. Owned by Server. One
-// thread of its own serves all peers; a slow, silent or hostile peer delays
-// nobody. Destruction stops the thread and removes the socket file.
+// The Unix stream socket that hands out descriptors of memory: of the pool, of
+// the block memory or of a lane. It exists because gRPC cannot carry file
+// descriptors. Owned by Server. One thread of its own serves all peers; a slow,
+// silent or hostile peer delays no other. Destruction stops the thread and
+// removes the socket file.
 //
-// On the wire, all integers little endian:
+// On the wire, all integers are little endian:
 //   peer:   the 16 bytes of an attach token
 //   server: one message
 //             4 bytes  "PNDO"
@@ -57,30 +58,34 @@ class MemorySocket {
  public:
   struct Config {
     UnixSocket socket;
-    // Decides who may connect; outlives the socket. Null: everybody.
+    // Decides which peers may connect; outlives the socket. If it is null,
+    // every peer may connect.
     PeerFilter* filter = nullptr;
     absl::Duration token_ttl = absl::Seconds(5);
     size_t max_tokens_per_session = 64;
     // How long a peer may take to send its token.
     absl::Duration peer_deadline = absl::Seconds(2);
-    // When there are so many peers, one for whom there is no token is refused.
-    // One who may have a token replaces a peer who may not, or else the peer
-    // that has been silent longest, once that has had a fair time.
+    // The most peers at a time. When there are so many, a new peer that has no
+    // token to redeem is refused. A new peer that may have one replaces a peer
+    // that has none, or else the peer that came first, once that has had a fair
+    // time.
     size_t max_peers = 64;
   };
 
   // Counts since the start.
   struct Stats {
     uint64_t attached = 0;
-    // Peers that showed a token that is unknown, used or too old.
+    // Peers that were answered kBadToken.
     uint64_t refused = 0;
-    // Peers that went away, stayed silent, or could not be answered.
+    // Peers that went away, stayed silent, had to make room, or could not be
+    // answered.
     uint64_t dropped = 0;
   };
 
-  // Called on the socket's thread: returns the descriptors that were granted,
-  // for a process which may write to the memory from now on, or makes a lane
-  // for it. FAILED_PRECONDITION: its session is over.
+  // Called on the socket's thread. Returns the descriptors that were granted to
+  // the process `peer`, which may write to the memory from now on; for a lane,
+  // it opens the lane first. Returns FAILED_PRECONDITION if the session is
+  // over.
   using Share = std::function<absl::StatusOr<std::vector<SharedDescriptor>>(
       const AttachGrant& grant, const UnixPeer& peer)>;
 
@@ -117,11 +122,13 @@ class MemorySocket {
 
   // All of these run on the socket's thread.
   void Run();
-  // The time to the next deadline of a peer, or, unless it `accepts` now, until
-  // new peers are accepted again. -1: there is none.
+  // Returns the time to the next deadline of a peer, or, unless the socket
+  // `accepts` now, to the time when it accepts new peers again, whichever comes
+  // first. Returns -1 if there is no such time.
   int MillisecondsToNextDeadline(bool accepts) const;
   void AcceptPeers();
-  // Drops a peer who may not redeem any token. False: there is none.
+  // Drops a peer that may not redeem any token. Returns false if there is no
+  // such peer.
   bool DropPeerWithoutToken();
   void DropOldest();
   void DropLatePeers();
@@ -136,7 +143,7 @@ class MemorySocket {
   const std::unique_ptr<UnixListener> listener_;
   const UniqueFd stop_;
   AttachTokens tokens_;
-  // In order of arrival, hence of deadline. Used by the thread alone.
+  // In order of arrival, hence of deadline. Used by the socket's thread alone.
   std::deque<Peer> peers_;
   // New peers are not accepted before this time, because no descriptor is left,
   // or because all peers are new.

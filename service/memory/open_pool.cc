@@ -15,13 +15,15 @@ namespace pando {
 namespace {
 
 constexpr uint32_t kSmallestPool = 2;
-// Far above any name of a model, and little enough for the system to take.
+// The most bytes of a text: far above any name of a model, and little enough
+// for the system to accept as an argument.
 constexpr size_t kMaxTextBytes = 4096;
 
-// The options of a pool with these pages.
+// Returns the options of a pool with this layout.
 absl::StatusOr<Options> WithLayout(const KvShape& shape,
                                    const std::string& model, Options options) {
-  // Options divide by the layers, and multiply the bytes by them.
+  // Checks first, because options divide by the layers, and multiply bytes by
+  // them.
   RETURN_IF_ERROR(MakeKvLayout(shape, kSmallestPool).status());
   options.is_open = false;
   options.layers = shape.layers;
@@ -39,7 +41,8 @@ absl::StatusOr<Options> WithLayout(const KvShape& shape,
   return options;
 }
 
-// As flags; an error where one of them cannot hold its value.
+// Returns the options of the layout as flags, or an error if a flag cannot hold
+// its value.
 absl::StatusOr<std::vector<std::string>> FlagsOf(const Options& options) {
   std::vector<std::string> flags;
   for (const OptionSpec& spec : OptionTable()) {
@@ -56,8 +59,8 @@ absl::StatusOr<std::vector<std::string>> FlagsOf(const Options& options) {
   return flags;
 }
 
-// An error names all in which a worker's layout differs from what was given,
-// and the pandod that would fit.
+// Checks that a worker's layout agrees with the given options. The error names
+// all differences, and a pandod that would fit.
 absl::Status CheckStated(const KvShape& shape, const Options& wanted,
                          const Options& given) {
   std::vector<std::string> differing;

@@ -13,33 +13,35 @@
 
 namespace pando {
 
-// A pool that takes its layout from the first worker that attaches. A cache of
-// it cannot be made before, so pandod begins anew with the layout among its
-// options: nothing ever sees half a pool. Owned by Server; runs on the polling
-// thread.
+// A pool that takes its layout from the first worker that attaches. The cache
+// cannot be made before the layout is known. So pandod begins anew, with the
+// layout among its options, and no code ever sees half a pool. Owned by Server;
+// runs on the polling thread.
 class OpenPool {
  public:
-  // Called with the options that say the layout, as flags of pandod, until it
-  // is OK: pandod begins anew with them then. An error says why it could not.
+  // Called with the options of the layout, as flags of pandod. If it returns
+  // OK, pandod is about to begin anew with these flags, and it is not called
+  // again. An error says why pandod could not; then it may be called again.
   using OnLayout =
       std::function<absl::Status(const std::vector<std::string>& flags)>;
 
-  // POOL_OPEN, for what needs pages.
+  // Returns POOL_OPEN, the error of calls that need pages.
   static absl::Status HasNoPages();
 
-  // `options` are those that were given.
+  // `options` are the options that pandod was started with.
   OpenPool(Options options, OnLayout on_layout)
       : options_(std::move(options)), on_layout_(std::move(on_layout)) {}
 
-  // A layout was taken, and pandod is about to begin anew.
+  // Returns whether a layout was taken, so that pandod is about to begin anew.
   bool is_taken() const { return is_taken_; }
 
-  // The size that the pool will have.
+  // Returns the bytes that each shard of the pool will have.
   uint64_t shard_bytes() const { return options_.pool_bytes; }
 
-  // Takes the layout and the model of the first worker. An error names what
-  // differs from the options, or cannot be: nothing is taken then.
-  // REQUIRES: !is_taken().
+  // Takes the layout and the model of the first worker. Returns LAYOUT_MISMATCH
+  // if they differ from given options, which it names, and INVALID_FIELD if the
+  // pool cannot have such a layout; then nothing is taken. REQUIRES:
+  // !is_taken().
   absl::Status Take(const KvShape& shape, const std::string& model);
 
  private:
@@ -48,8 +50,9 @@ class OpenPool {
   bool is_taken_ = false;
 };
 
-// The options of a pandod whose pool is open, until it has a layout: with the
-// smallest pool, which no worker may attach, and without what needs pages.
+// Returns the options of a pandod whose pool is open, until it has a layout:
+// with the smallest pool, which no worker may attach, and without everything
+// that needs pages.
 Options WithoutPages(Options options);
 
 }  // namespace pando

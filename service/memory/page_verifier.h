@@ -14,13 +14,13 @@
 
 namespace pando {
 
-// Finds pages that were written while they were cached. It takes a checksum of
-// a share of the pages when they are inserted, and compares it each time they
-// are handed out, and when they are reused. A difference is counted and logged,
-// with the page id alone.
+// Finds pages that were written while they were cached. It takes checksums of a
+// share of the pages when they are inserted, and compares them each time these
+// pages are handed out, and when they are reused. A difference is counted and
+// logged, with the page id alone.
 //
-// Owned by Server. The handlers call it on the polling thread before they
-// answer. Meanwhile nothing is evicted or handed out, and no worker writes to a
+// Owned by Server; used in the turn, by handlers before they answer and by
+// tiers. Meanwhile no page is evicted or handed out, and no worker writes to a
 // page before it was told that the page is its own. So no page may rightfully
 // change while it is read, and the cache's mutex need not be held.
 class PageVerifier {
@@ -31,27 +31,27 @@ class PageVerifier {
     uint64_t violations = 0;
   };
 
-  // `share` of the pages, from 0 to 1, are sampled.
+  // `share` is the share of the pages that are checked, from 0 to 1.
   PageVerifier(std::unique_ptr<PageChecksummer> checksummer,
                uint32_t capacity_pages, double share);
 
-  // This call has inserted the pages into the tree.
+  // To be called when a call has inserted these pages into the tree.
   void Inserted(std::span<const PageId> pages);
-  // This call hands out pages of the tree.
+  // To be called when a call hands out these pages of the tree.
   void HandedOut(std::span<const PageId> pages);
-  // This call has reserved the pages, which were free before.
+  // To be called when a call has reserved these pages, which were free before.
   void Reserved(std::span<const PageId> pages);
 
-  // Any thread may call this.
+  // Thread-safe.
   Counts counts() const { return {checks_, violations_}; }
 
  private:
-  // Puts those of `pages` that have a checksum into sampled_.
+  // Makes sampled_ the list of those of `pages` that have a checksum.
   void Sample(std::span<const PageId> pages);
-  // Compares the pages of sampled_.
+  // Compares the pages of sampled_. `found_when` is for the log.
   void Check(const char* found_when);
-  // The checksums of sampled_; none when the pages cannot be read, which is
-  // logged.
+  // Returns the checksums of sampled_. Returns none if it is empty, or if the
+  // pages cannot be read, which is logged.
   std::optional<std::vector<uint64_t>> Read();
 
   const std::unique_ptr<PageChecksummer> checksummer_;
@@ -59,8 +59,8 @@ class PageVerifier {
   std::atomic<uint64_t> checks_ = 0;
   std::atomic<uint64_t> violations_ = 0;
   absl::InsecureBitGen random_;
-  std::vector<std::optional<uint64_t>> checksums_;  // by page
-  std::vector<uint32_t> sampled_;                   // in this call
+  std::vector<std::optional<uint64_t>> checksums_;  // by page id
+  std::vector<uint32_t> sampled_;  // scratch: page ids of one call
 };
 
 }  // namespace pando

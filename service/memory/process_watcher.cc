@@ -16,14 +16,14 @@
 namespace pando {
 namespace {
 
-// The event of stop_; writers count from 1.
+// The epoll data of stop_. Writers count from 1.
 constexpr uint64_t kStopEvent = 0;
 
 absl::Status AddToEpoll(const UniqueFd& epoll, const UniqueFd& fd,
                         uint64_t id) {
   epoll_event event = {};
-  // One-shot: the event would come again until the descriptor is closed
-  // everywhere.
+  // One-shot, because the event would otherwise come again until the descriptor
+  // is closed everywhere.
   event.events = EPOLLIN | EPOLLONESHOT;
   event.data.u64 = id;
   if (epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0) {

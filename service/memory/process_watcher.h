@@ -18,8 +18,8 @@
 
 namespace pando {
 
-// Reports the end of processes. Owned by Attachments. Any thread may call it;
-// on_exit is called on its own thread, and not after destruction.
+// Reports the end of processes. Owned by Attachments; thread-safe. It calls
+// on_exit on its own thread, and never after destruction.
 class ProcessWatcher {
  public:
   using OnExit = std::function<void(WriterId writer)>;
@@ -29,13 +29,13 @@ class ProcessWatcher {
   ProcessWatcher(const ProcessWatcher&) = delete;
   ProcessWatcher& operator=(const ProcessWatcher&) = delete;
 
-  // on_exit is called once when the process of this writer has ended, maybe
-  // before this returns. An error: the process cannot be watched (it lives in
-  // another PID namespace, say), or is gone already. REQUIRES: no writer is
-  // watched twice.
+  // Begins to watch the process `pid` of a writer. on_exit is called once when
+  // the process has ended, maybe before this returns. Returns an error if the
+  // process cannot be watched (because it lives in another PID namespace, say),
+  // or is gone already. REQUIRES: no writer is watched twice.
   absl::Status Watch(WriterId writer, pid_t pid);
 
-  // Whether the process of a watched writer lives.
+  // Returns whether the writer is watched and its process lives.
   bool IsLiving(WriterId writer) const;
 
   // Stops watching. A call of on_exit may still be under way when it returns.
@@ -50,8 +50,8 @@ class ProcessWatcher {
   const UniqueFd epoll_;
   const UniqueFd stop_;
   mutable absl::Mutex mutex_;
-  // The pidfds. A late event for a writer that was forgotten is ignored; it
-  // cannot hit another writer, because numbers are not used again.
+  // The pidfds. A late event for a writer that was forgotten is ignored. It
+  // cannot hit another writer, because writer numbers are not used again.
   absl::flat_hash_map<WriterId, UniqueFd> watched_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
