@@ -47,8 +47,8 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The pool, lanes and tiers may need larger ones, and what says so then does
-// not say why.
+// Warns if a limit on the size of files is set. The pool, lanes and tiers may
+// need larger files, and their errors would not name the limit.
 void WarnOfFileLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return;
@@ -65,7 +65,7 @@ sigset_t SetOf(std::initializer_list<int> signals) {
   return set;
 }
 
-// Taken by sigwait on the main thread only.
+// The signals that stop the process. Only the main thread takes them.
 const sigset_t kStopSignals = SetOf({SIGTERM, SIGINT});
 // This process sends itself SIGUSR1 when its open pool takes a layout.
 const sigset_t kSignals = SetOf({SIGTERM, SIGINT, SIGHUP, SIGUSR1});
@@ -84,8 +84,8 @@ void Reload(Server& server, int argc, char** argv) {
   TellServiceManager("READY=1");
 }
 
-// Returns the signal that it is to stop by. SIGUSR1 counts when there is a
-// layout, as others may send it.
+// Waits for a signal that stops the process, and returns it. SIGUSR1 counts
+// only once there is a layout, because other processes may send it, too.
 int WaitForStop(Server& server, Watchdog& watchdog,
                 const absl::Notification& has_layout, int argc, char** argv) {
   const timespec period = absl::ToTimespec(watchdog.period());
@@ -101,7 +101,8 @@ int WaitForStop(Server& server, Watchdog& watchdog,
   }
 }
 
-// The notice to the service manager; asks for the time that the drain may take.
+// Returns the notice that tells the service manager of the drain, and asks for
+// the time that it may take.
 std::string DrainNotice(absl::Duration drain_timeout) {
   constexpr absl::Duration kStop = absl::Seconds(15);
   return absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=",
@@ -135,7 +136,7 @@ std::vector<char*> WithFlags(int argc, char** argv,
   return arguments;
 }
 
-// Why a pandod with these flags besides could not start.
+// Returns OK if a pandod with these additional flags could start, else why not.
 absl::Status CheckBeginAnew(int argc, char** argv,
                             std::vector<std::string> flags) {
   const std::vector<char*> arguments = WithFlags(argc, argv, flags);
@@ -145,8 +146,8 @@ absl::Status CheckBeginAnew(int argc, char** argv,
   return CheckStart(command.options);
 }
 
-// The same process begins anew, with more flags, and with what is kept. Returns
-// only if it cannot.
+// Executes pandod again in this process, with additional flags and with what is
+// kept. Returns only if it cannot.
 void BeginAnew(int argc, char** argv, std::vector<std::string> flags,
                const KeptDescriptors& kept) {
   if (kept.has_keeper()) kept.PassOn();
@@ -160,10 +161,10 @@ int CannotStart(const absl::Status& why) {
 }
 
 int Main(int argc, char** argv) {
-  // Done first, as a signal may come at once, and before there are threads,
-  // which inherit it. SIGPIPE would end pandod when the reader of its log is
-  // gone, and SIGXFSZ when memory or a file is larger than `ulimit -f` allows;
-  // calls that are refused say why.
+  // This is done first, because a signal may come at once, and before there are
+  // threads, which inherit the mask. SIGPIPE would end pandod when the reader
+  // of its log is gone, and SIGXFSZ when memory or a file is larger than
+  // `ulimit -f` allows. The system calls that fail then report it.
   pthread_sigmask(SIG_BLOCK, &kSignals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -189,8 +190,8 @@ int Main(int argc, char** argv) {
   }
   // The system calls a process that began anew "exe".
   pthread_setname_np(pthread_self(), "pandod");
-  // Debian's Abseil looks for deadlocks at each lock, gRPC's included: a tenth
-  // of a call.
+  // Debian's Abseil looks for deadlocks at each lock, also at gRPC's. That
+  // takes a tenth of a call's time.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const Options& options = command->options;
   StartLog(options.log_level, options.log_format);
@@ -200,7 +201,7 @@ int Main(int argc, char** argv) {
   if (!given.ok()) return CannotStart(given.status());
   KeptDescriptors& kept = *given;
   if (options.keep == "no") kept.Abandon();
-  // Locked until this process ends, however that comes.
+  // The lock is held until this process ends, in whatever way.
   const absl::StatusOr<UniqueFd> owner = OwnKept(kept);
   if (!owner.ok()) return CannotStart(owner.status());
   std::vector<std::string> layout_flags;
@@ -219,7 +220,7 @@ int Main(int argc, char** argv) {
   Watchdog watchdog([&] { return (*server)->turns(); });
   const int signal = WaitForStop(**server, watchdog, has_layout, argc, argv);
   if (signal == SIGUSR1) {
-    // A socket that is kept goes on to listen, so its file must stay.
+    // A kept socket goes on listening, so its file must stay.
     if (!kept.has_keeper()) server->reset();
     StopLog(EXIT_SUCCESS);
     BeginAnew(argc, argv, std::move(layout_flags), kept);

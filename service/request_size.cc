@@ -9,7 +9,7 @@
 namespace pando {
 namespace {
 
-// For the fields beside the long lists, and for what such a list is over.
+// Room for the fields beside the long lists, and for entries above the limit.
 constexpr int64_t kMoreBytes = int64_t{1} << 20;
 
 }  // namespace

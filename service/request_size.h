@@ -5,10 +5,10 @@
 
 namespace pando {
 
-// The bytes of the largest request that is received: all tokens that a request
-// may have, their page ids and the ids of pages to free, or all keys of blocks.
-// A list that is a little longer is received, too, so that its error names the
-// limit.
+// Returns the bytes of the largest request that pandod receives. It has room
+// for all tokens that a request may have, their page ids and the ids of pages
+// to free, or for all keys of blocks. There is some room for more, so that a
+// list that is a little too long is received, and its error can name the limit.
 int MaxReceiveBytes(const Options& options);
 
 }  // namespace pando

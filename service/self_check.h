@@ -12,9 +12,7 @@ namespace pando {
 
 // Verifies the cache's invariants step by step, on request or periodically. A
 // violation is logged and counted, and never ends the process. There is one
-// check at a time; everybody who wants a check takes steps of the same one.
-//
-// Owned by Server; lives on the polling thread, except for violations().
+// check at a time: all callers that want a check take steps of the same one.
 class SelfCheck {
  public:
   // `cache` outlives this.
@@ -24,7 +22,7 @@ class SelfCheck {
   // that was its last step.
   bool Step();
 
-  // How many checks have begun and ended so far.
+  // Return how many checks have begun, and how many have ended.
   uint64_t begun() const { return begun_; }
   uint64_t ended() const { return ended_; }
   // The violations that the last complete check found.
@@ -32,7 +30,7 @@ class SelfCheck {
     return last_violations_;
   }
 
-  // The number of all violations found so far. Thread-safe.
+  // Returns the number of all violations found so far. Thread-safe.
   uint64_t violations() const { return violations_; }
 
  private:

@@ -31,7 +31,8 @@ constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 // How often the files of tokens are looked at.
 constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
-// A pandod that has served for so long does not die of its kept state.
+// A pandod that has served for so long is safe from crashes by its kept state:
+// its crashes are no longer counted.
 constexpr absl::Duration kSteadyTime = absl::Minutes(1);
 // The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
@@ -142,14 +143,14 @@ Server::Server(const Options& options, KeptDescriptors* kept,
       drain_announcement_(rpc_.AddWakeup([this] { AnnounceDrain(); })),
       ends_step_(rpc_.AddWakeup([this] { TakeStepOfEnds(); })),
       watermark_step_(rpc_.AddWakeup([this] {
-        // Between two steps other calls are served.
+        // Other calls are served between two steps.
         if (cache_.EvictToWatermark() > 0) watermark_step_->Request();
         ShowGauges();
       })),
       check_step_(rpc_.AddWakeup([this] {
         if (!self_check_.Step()) check_step_->Request();
       })) {
-  // The cache knows the time before the first session is opened.
+  // This tells the cache the time before the first session is opened.
   cache_.ExpireSessions(MonotonicNow(), options_.quarantine);
 }
 

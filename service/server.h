@@ -55,32 +55,33 @@ namespace pando {
 // connects them. Start, drain and destroy it from one thread.
 class Server {
  public:
-  // Returns a running server, ready for workers, or why it could not start.
-  // `on_exit` is called, on the polling thread, when an operator asks the
-  // process to drain and end.
-  // `on_layout` is called there when an open pool may take a layout: the
-  // process is to begin anew with these flags, unless it returns why it cannot.
-  // `kept` has what it takes over, and gets what it makes; it outlives the
-  // server, and belongs to this process until that ends.
+  // Returns a running server, ready for workers, or the reason why it cannot
+  // start. `on_exit` is called on the polling thread when an operator asks the
+  // process to drain and end. `on_layout` is called on the polling thread when
+  // an open pool may take a layout: the process must then begin anew with these
+  // flags, unless `on_layout` returns why it cannot. `kept` has the descriptors
+  // that the server takes over, and gets those that it makes. It outlives the
+  // server, and belongs to this process until the process ends.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       Options options, KeptDescriptors* kept, std::function<void()> on_exit,
       OpenPool::OnLayout on_layout);
   // Stops at once; running calls are cut off.
   ~Server();
 
-  // From now on nothing new is admitted, sessions are told, and probes answer
-  // "not ready"; running requests may finish.
+  // Begins to drain: no new session or request is admitted, sessions are told,
+  // and probes answer "not ready". Running requests may finish. Idempotent.
   void BeginDrain();
-  // Applies those of the reloaded options that may change while it runs, all
-  // between two calls but the eviction policy, which is changed in steps
-  // before, and logs which others need a restart. Invalid options change
-  // nothing. REQUIRES: BeginDrain was not called.
+  // Applies the options of `given` that may change while the server runs, and
+  // logs which others need a restart. A new eviction policy is set first, in
+  // steps; the other options change together, between two calls. Invalid
+  // options change nothing. REQUIRES: BeginDrain was not called.
   void Reload(const Options& given);
-  // The options in effect.
+  // Returns the options in effect.
   const Options& options() const { return options_; }
-  // Counts up as long as the polling thread works.
+  // Returns a count that goes up as long as the polling thread works.
+  // Thread-safe.
   uint64_t turns() const { return turns_; }
-  // Whether no worker's session holds a lock or a reserved page.
+  // Returns whether no worker's session holds a lock or a reserved page.
   bool IsIdle() {
     return tiers_ == nullptr ? cache_.IsIdle() : tiers_->IsIdle();
   }
@@ -98,45 +99,49 @@ class Server {
   // Runs on the polling thread.
   void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();
-  // Withholds what workers of the pandod before still map.
+  // Puts in quarantine what workers of the earlier pandod may still use.
   void FindEarlierWriters(bool has_ledger_of_before);
-  // REQUIRES: there is one.
+  // Returns the bytes of the ledger. REQUIRES: there is a ledger.
   std::span<std::byte> LedgerBytes() const;
   UnixSocket SocketAt(const std::string& path, std::string kept_name) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();
-  // Verifies what tiers load, if pages are verified.
+  // Returns functions that verify the pages which tiers load; empty ones if
+  // pages are not verified.
   Mover::Verifier LoadVerifier();
   absl::Status StartTiers();
   absl::Status StartBlockTier();
-  // Who hears all events, beside those who watch them over gRPC.
+  // Returns the sinks that get all events, besides the watchers over gRPC.
   std::vector<EventSink*> EventSinks() const;
   void MakeServices();
   absl::Status MakeAccessControl();
   absl::Status StartLanes();
   absl::StatusOr<std::vector<SharedDescriptor>> OpenLane(
       const AttachGrant& grant, const UnixPeer& peer);
-  // Updates the gauge page, which workers read without a call. In the turn.
+  // Updates the gauge page, which workers read without a call. Used in the
+  // turn.
   void ShowGauges();
   absl::Status StartRpc();
   absl::Status StartHttp();
   void MakeConsole();
-  // The bytes of one page.
+  // Returns the bytes of one page in all shards together.
   uint64_t PageBytesOfAllShards() const;
   // The periodic work: begins to end sessions whose grace is over and to free
   // pages whose quarantine is over, and prunes what the log and the call rates
   // remember.
   void RunHousekeeping();
-  // Takes a step of what is left of sessions that have ended, and asks for the
-  // next one.
+  // Takes a step of the work that is left from ended sessions, and asks for the
+  // next step.
   void TakeStepOfEnds();
+  // Closes the lane of an ended session, and drops its writers and tokens.
   void Forget(SessionId ended);
-  // Zero: never.
+  // Returns the time between two checks of the watermark; zero if there are
+  // none.
   absl::Duration WatermarkPeriod() const;
   bool IsLive(SessionId session) { return cache_.CheckSession(session).ok(); }
 
-  // After the start they change only on the polling thread, while the thread
-  // that started the server waits for it (Reload).
+  // After the start the options change only on the polling thread, while the
+  // thread that started the server waits for it (Reload).
   Options options_;
   KeptDescriptors* const kept_;
   const std::function<void()> on_exit_;
@@ -184,8 +189,8 @@ class Server {
   std::unique_ptr<EventsService> events_service_;
   std::unique_ptr<DataPathService> data_path_service_;
   std::unique_ptr<LaneServer> lanes_;    // null: there are none
-  std::unique_ptr<RegretMeter> regret_;  // while there is http
-  std::unique_ptr<Console> console_;     // likewise, unless it is turned off
+  std::unique_ptr<RegretMeter> regret_;  // null: there is no HTTP
+  std::unique_ptr<Console> console_;     // null: there is no HTTP, or it is off
   std::unique_ptr<HttpServer> http_;
 };
 

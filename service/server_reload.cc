@@ -31,7 +31,7 @@ void Server::Reload(const Options& given) {
       {{"options", absl::StrJoin(changes->need_restart, ", ")}});
 }
 
-// Other calls are served between its steps.
+// Changes the policy in steps; other calls are served between them.
 void Server::ChangePolicy(EvictionPolicyKind policy) {
   PolicyChange change(policy);
   auto progress = SteppedCalls::Progress::kMore;

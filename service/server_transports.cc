@@ -35,7 +35,7 @@ PoolFigures FiguresOf(const KvPool& pool, const Options& options,
   return figures;
 }
 
-// Adds to the error of an address that is taken which option chooses another.
+// If an address is taken, adds to the error which option chooses another one.
 absl::Status WithOption(const absl::Status& status, absl::string_view option) {
   if (!absl::IsAlreadyExists(status) && !absl::IsUnavailable(status)) {
     return status;
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<SharedDescriptor>> Server::OpenLane(
                    lanes_->Open({.session = grant.session,
                                  .process = peer,
                                  .authorization = grant.authorization}));
-  // Its session may have ended, and been forgotten, before there was a lane.
+  // The session may have ended, and been forgotten, before the lane was open.
   if (!IsLive(grant.session)) {
     lanes_->Close(grant.session);
     return absl::FailedPreconditionError("the session has ended");

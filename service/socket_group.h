@@ -10,7 +10,8 @@
 
 namespace pando {
 
-// The group that a name or a number stands for; none for an empty text.
+// Returns the group that a name or a number stands for, or none if `name` is
+// empty. Returns NOT_FOUND if there is no such group.
 absl::StatusOr<std::optional<gid_t>> SocketGroup(const std::string& name);
 
 }  // namespace pando

@@ -6,14 +6,14 @@
 
 namespace pando {
 
-// Looks for what a start with these options needs on this machine: folders,
-// files, the group, memory and room on disks. Changes nothing, so that it may
-// run beside a pandod that serves. It asks neither GPUs nor the servers of a
-// shared tier, and takes no address.
+// Checks that this machine has what a start with these options needs: folders,
+// files, the group, memory and room on disks. Changes nothing, so it may run
+// while another pandod serves. It does not ask GPUs or the servers of a shared
+// tier, and does not bind addresses.
 absl::Status CheckStart(const Options& options);
 
-// Checks of an open pool's tiers what does not depend on its layout. The rest
-// is checked once an engine has stated the layout.
+// Checks those options of an open pool's tiers that do not depend on the
+// layout. The others are checked once an engine has stated the layout.
 absl::Status CheckTiersOfOpenPool(const Options& options);
 
 }  // namespace pando

@@ -9,8 +9,9 @@
 
 namespace pando {
 
-// Starts the stream that the options kv-events and its companions describe. An
-// error names the option at fault, and why. REQUIRES: kv-events is not empty.
+// Starts the stream of events for routers that kv-events and the options beside
+// it describe. An error names the option at fault, and why. REQUIRES: kv-events
+// is not empty.
 absl::StatusOr<std::unique_ptr<KvEvents>> StartKvEvents(const Options& options);
 
 }  // namespace pando

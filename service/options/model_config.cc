@@ -18,7 +18,8 @@ absl::Status Error(const std::string& path, const std::string& what) {
       absl::StrFormat("model-config: %s %s", path, what));
 }
 
-// A whole number from 1; none where the field is not there, or is null.
+// Returns a whole number from 1, or none if the field is missing, null or no
+// such number.
 std::optional<uint32_t> NumberIn(const Json& config, const char* field) {
   const auto found = config.find(field);
   if (found == config.end() || !found->is_number_unsigned()) {
@@ -37,7 +38,8 @@ std::string TextIn(const Json& config, const char* field) {
                                                      : "";
 }
 
-// A model of text and images has what concerns us in a map of its own.
+// Returns the part of the config that describes the text model. In a model of
+// text and images it is a map of its own.
 const Json& TextModelIn(const Json& config) {
   const auto inner = config.find("text_config");
   return inner != config.end() && inner->is_object() ? *inner : config;

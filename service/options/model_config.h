@@ -9,22 +9,22 @@
 
 namespace pando {
 
-// What config.json of a model says of its KV.
+// The shape of a model's KV, as its config.json says it.
 struct ModelConfig {
   uint32_t layers = 0;
-  // Of the whole model, not of one tensor-parallel rank.
+  // The KV heads of the whole model, not of one tensor-parallel rank.
   uint32_t kv_heads = 0;
   uint32_t head_size = 0;
   DType dtype = DType::kBFloat16;
 };
 
-// Reads FOLDER/config.json, as Hugging Face's models have it. An error names
-// the file, and the field at fault.
+// Reads FOLDER/config.json in the format of Hugging Face's models. An error
+// names the file, and the field at fault.
 absl::StatusOr<ModelConfig> ReadModelConfig(const std::string& folder);
 
-// The KV heads of one of `shards` tensor-parallel ranks: engines give each rank
-// at least one, so that some have the same where there are more ranks. An error
-// where they cannot be shared out evenly.
+// Returns the KV heads of one of `shards` tensor-parallel ranks. Engines give
+// each rank at least one head, so with more ranks than heads some ranks have
+// the same. Returns INVALID_ARGUMENT if the heads cannot be shared evenly.
 absl::StatusOr<uint32_t> HeadsOfShard(uint32_t kv_heads, uint32_t shards);
 
 }  // namespace pando

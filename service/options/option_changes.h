@@ -9,7 +9,7 @@
 
 namespace pando {
 
-// How a running server's options change when others are given.
+// How the options of a running server change when they are reloaded.
 struct OptionChanges {
   // The options that are in effect from now on.
   Options options;
@@ -19,8 +19,9 @@ struct OptionChanges {
   std::vector<std::string> need_restart;
 };
 
-// Both arguments are complete. Fails when a given option contradicts one that
-// needs a restart; then nothing must change.
+// Compares the options of a running server with newly given ones; both are
+// complete. Returns an error if the changed options contradict options that
+// need a restart; then no option must change.
 absl::StatusOr<OptionChanges> ChangesTo(const Options& running,
                                         const Options& given);
 

@@ -44,7 +44,8 @@ absl::Status CheckAddress(const std::string& name, const std::string& address) {
       address));
 }
 
-// TCP is served with certificates, or in the clear where an option says so.
+// Checks that TCP is served with certificates, or in the clear if an option
+// says so.
 absl::Status CheckTcp(const Options& options) {
   const bool all = !options.tls_certificate.empty() &&
                    !options.tls_key.empty() && !options.tls_client_ca.empty();
@@ -142,8 +143,9 @@ absl::Status CheckPageBytes(const Options& options) {
   return absl::OkStatus();
 }
 
-// What outlives pandod is found by the model. The value is not repeated: an
-// address may have a password.
+// Checks that the model is given for a tier whose copies outlive pandod,
+// because they are found by the model. The message does not repeat the tier's
+// address, which may contain a password.
 absl::Status CheckModel(const char* tier, const Options& options) {
   if (!options.model.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat(
@@ -185,7 +187,8 @@ absl::Status CheckBlockTier(const Options& options) {
       "block-tier-disk is given, which needs memory: it keeps blocks");
 }
 
-// pandod has no CUDA context, so that others copy pages of GPUs.
+// Sets and checks the socket for pando-movers. pandod has no CUDA context, so
+// pando-movers copy pages of GPUs.
 absl::Status CompleteMoverSocket(Options& options) {
   std::string& path = options.mover_socket;
   if (path.empty() && HasTiers(options) && options.pool_memory == "cuda") {
@@ -212,11 +215,11 @@ absl::Status CheckPool(const Options& options) {
   return status.ok() ? CheckPages(options) : status;
 }
 
-// The number of pages of a pool that is open, or given as a fraction, is not
-// known yet.
+// Sets and checks the number of pages. It is not known yet for a pool that is
+// open, or given as a fraction.
 absl::Status ResolvePool(Options& options) {
   if (options.is_open) {
-    // So that what is as large may be checked.
+    // A number of the right size lets the options that count pages be checked.
     ASSIGN_OR_RETURN(const KvLayout smallest,
                      MakeKvLayout(ShapeOf(options), 2));
     options.pool_pages = static_cast<uint32_t>(

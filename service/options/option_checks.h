@@ -9,10 +9,11 @@
 
 namespace pando {
 
-// Sets the options that depend on others, and checks those that must agree.
+// Sets the options whose defaults depend on others, and checks that the options
+// agree with each other.
 absl::Status CompleteOptions(Options& options);
 
-// Whether copies of pages are kept outside the pool.
+// Returns whether any tier keeps copies of pages.
 bool HasTiers(const Options& options);
 
 // Checks the options that count pages against pool_pages, which must be known.
@@ -20,7 +21,7 @@ absl::Status CheckPages(const Options& options);
 
 // Sets pool_pages to the number of pages that fit into `bytes` of each shard,
 // and checks the options that depend on it. `size` names the option that gave
-// the bytes, for errors.
+// the bytes; it is for error messages.
 absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
                           Options& options);
 

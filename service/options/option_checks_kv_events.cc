@@ -39,7 +39,7 @@ absl::Status CheckEndpoint(const std::string& name, const std::string& endpoint,
       name, endpoint, workers, kMaxPort));
 }
 
-// Refuses an option that needs events where there are none.
+// Refuses options that need kv-events if that is not given.
 absl::Status CheckAlone(const Options& options) {
   const std::string_view given =
       !options.kv_events_replay.empty()    ? "kv-events-replay"
@@ -80,7 +80,8 @@ absl::Status CheckIncluded(const Options& options) {
       options.kv_events_form));
 }
 
-// Routers that read arrays alone take a tier for the pool (docs/fleet.md).
+// Checks that the tiers can be told. Routers that read only arrays would take a
+// tier for the pool (docs/fleet.md).
 absl::Status CheckTiersTold(const Options& options) {
   if (!options.kv_events_tiers) return absl::OkStatus();
   if (options.tier_host_bytes == 0 && options.tier_disk.empty()) {

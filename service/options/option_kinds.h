@@ -26,22 +26,22 @@ OptionSpec Choice(std::string name, std::string Options::*field,
                   std::vector<std::string> choices, std::string help);
 OptionSpec Number(std::string name, uint32_t Options::*field, uint32_t min,
                   uint32_t max, std::string help);
-// With a unit or without, and not 0.
+// A number of bytes, with a unit or without. It must not be 0.
 OptionSpec Bytes(std::string name, uint64_t Options::*field, std::string help);
 OptionSpec Fraction(std::string name, double Options::*field, std::string help);
 OptionSpec Switch(std::string name, bool Options::*field, std::string help);
-// Values with commas between them.
+// A list of texts with commas between them.
 OptionSpec List(std::string name, std::vector<std::string> Options::*field,
                 std::string value_name, std::string help);
-// Whole numbers with commas between them.
+// A list of whole numbers with commas between them.
 OptionSpec Numbers(std::string name, std::vector<uint32_t> Options::*field,
                    std::string help);
-// Permissions of a file.
+// The permissions of a file, in octal.
 OptionSpec Mode(std::string name, mode_t Options::*field, std::string help);
 OptionSpec Time(std::string name, absl::Duration Options::*field,
                 absl::Duration min, absl::Duration max, std::string help);
 
-// One value of an enum, of which `last` is the last one that may be chosen.
+// One value of an enum, from its first value up to `last`.
 template <typename T>
 OptionSpec Named(std::string name, T Options::*field, T last,
                  absl::StatusOr<T> (*parse)(std::string_view),
@@ -61,7 +61,7 @@ OptionSpec Named(std::string name, T Options::*field, T last,
           }};
 }
 
-// The same, and a reload may change it.
+// Returns the same option, which a reload may change.
 OptionSpec Live(OptionSpec spec);
 
 }  // namespace pando::option

@@ -13,7 +13,8 @@
 namespace pando {
 namespace {
 
-// "4.0 GiB", in the largest unit in which it does not read 0.0.
+// Returns a text like "4.0 GiB", in the largest unit in which the number does
+// not read 0.0.
 std::string Readable(uint64_t bytes) {
   constexpr double kLeastShown = 0.05;
   double size = static_cast<double>(bytes) / (1 << 30);

@@ -8,17 +8,17 @@
 
 namespace pando {
 
-// A summary of complete options, for people.
+// Returns a summary of complete options, for people.
 std::string Summary(const Options& options);
 
-// Writes the options as a YAML file that is read as the same options; a comment
-// tells where each value is from. `source_of` returns that for an option, or
-// for "quotas".
+// Returns the options as a YAML file; reading it gives the same options. A
+// comment in the file tells where each value is from: `source_of` returns that
+// for an option, or for "quotas" or "credentials".
 std::string ConfigFile(
     const Options& options,
     const std::function<std::string(const std::string& name)>& source_of);
 
-// All options and what they mean, as JSON.
+// Returns all options and what they mean, as JSON.
 std::string OptionCatalogueJson();
 
 }  // namespace pando

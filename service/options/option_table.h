@@ -10,10 +10,11 @@
 
 namespace pando {
 
-// The names of the options that say how large the pool is, and what its pages
-// are like.
+// Returns the names of the options that say how large the pool is, and what its
+// pages are like.
 const std::vector<std::string>& PoolOptions();
-// Whether it says what pages are like, or whose KV they have.
+// Returns whether an option says what pages are like, or which model's KV they
+// have.
 bool IsOfLayout(const std::string& option);
 
 // One option: "pool-pages" is the flag --pool-pages, the environment variable
@@ -26,19 +27,20 @@ struct OptionSpec {
   // Parses and checks the text, then stores its value.
   std::function<absl::Status(const std::string& text, Options& options)> set;
   std::function<std::string(const Options& options)> get;
-  // Whether a running server takes a new value when its options are reloaded.
+  // Whether a reload may change the value in a running server.
   bool is_live = false;
 };
 
 const std::vector<OptionSpec>& OptionTable();
 
-// The prefix of pandod's environment variables, and the variable of an option.
+// The prefix of pandod's environment variables. EnvironmentName returns the
+// variable of an option: PANDO_POOL_PAGES for "pool-pages".
 inline constexpr char kEnvironmentPrefix[] = "PANDO_";
 std::string EnvironmentName(const std::string& option);
 
-// Whether an option has an effect beside the others. Only one of the options
-// for the size of the pool has; and a page is described either by page-bytes or
-// by layers, heads and so on.
+// Returns whether an option has an effect, given the others. For example, only
+// one of the options for the size of the pool has an effect; and a page is
+// described either by page-bytes, or by heads, head-size and so on.
 bool IsInEffect(const OptionSpec& spec, const Options& options);
 
 }  // namespace pando

@@ -5,9 +5,9 @@
 
 namespace pando {
 
-// The option that engines and model files have another word for, such as
-// "heads" for "num-key-value-heads"; empty if `word` is none of these. Between
-// the parts of a word may be '-' or '_', in capitals or not.
+// Returns the option for which engines and model files have the word `word`,
+// such as "heads" for "num-key-value-heads"; "" if there is none. The parts of
+// a word may have '-' or '_' between them, and any case.
 std::string OptionFor(const std::string& word);
 
 }  // namespace pando

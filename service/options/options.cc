@@ -76,7 +76,8 @@ std::string RefuseUnlessRegularFile(const std::string& path) {
   return absl::StrFormat("%s is not a regular file", path);
 }
 
-// CLI11 takes "--http=" for an option whose value follows.
+// Appends an argument. "--http=" gives an empty value, but CLI11 would take the
+// next argument for its value.
 void AppendArgument(const std::string& argument,
                     std::vector<std::string>& arguments) {
   if (absl::StartsWith(argument, "--") &&
@@ -245,7 +246,7 @@ class Parser {
                                                     : "default";
   }
 
-  // Whether --model-config says what the option does not.
+  // Returns whether --model-config can say the value of the option.
   static bool IsOfModel(const std::string& name) {
     return name == "layers" || name == "heads" || name == "head-size" ||
            name == "dtype";
@@ -295,8 +296,8 @@ absl::Status CheckExclusions(const Parser& parser, Options& options) {
   return absl::OkStatus();
 }
 
-// Whether an option says what the pool is like, or means something only where
-// there is one.
+// Returns whether an option is given that says what the pool is like, or that
+// has a meaning only if there is a pool.
 bool AsksForPool(const Parser& parser, const Options& options) {
   const auto is_given = [&](const auto& name) { return parser.given(name); };
   return std::ranges::any_of(PoolOptions(), is_given) || HasTiers(options) ||
@@ -304,8 +305,8 @@ bool AsksForPool(const Parser& parser, const Options& options) {
          !options.kv_events.empty() || !options.quotas.empty();
 }
 
-// Where no option asks for a pool there is block memory; the smallest pool
-// stands for none.
+// If no option asks for a pool, there is block memory instead, and the smallest
+// pool stands for none.
 void CompletePool(const Parser& parser, Options& options) {
   if (AsksForPool(parser, options)) return;
   options.chooses_memory = !parser.given("memory");
@@ -315,7 +316,8 @@ void CompletePool(const Parser& parser, Options& options) {
   options.heads = 1;
 }
 
-// A pool of so many bytes, of whose pages no option says how large they are.
+// Makes the pool open if its bytes are given, but no option says how large its
+// pages are.
 void CompleteOpenPool(const Parser& parser, Options& options) {
   const auto is_given = [&](const auto& name) { return parser.given(name); };
   constexpr const char* kSayLayout[] = {"layers", "heads",      "head-size",
@@ -329,7 +331,7 @@ void CompleteOpenPool(const Parser& parser, Options& options) {
   }
 }
 
-// Sets what the model's file says and the user does not.
+// Sets the options that the model's file says and the user does not.
 absl::Status ReadModel(const Parser& parser, Options& options) {
   if (options.model_config.empty()) return absl::OkStatus();
   if (parser.given("page-bytes")) {
@@ -378,8 +380,8 @@ BlockOptions BlockOptionsOf(const Options& options) {
 
 absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,
                                          const char* const* env) {
-  // The last of several values counts, so flags come after the environment.
-  // CLI11 reads the file only for options that neither gives.
+  // If an option has several values, the last one counts, so flags come after
+  // the environment. CLI11 reads the file only for options that neither gives.
   std::vector<std::string> arguments;
   ASSIGN_OR_RETURN(const size_t variables, AppendEnvironment(env, arguments));
   for (int i = 1; i < argc; ++i) AppendArgument(argv[i], arguments);

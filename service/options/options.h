@@ -21,12 +21,13 @@ namespace pando {
 // Every option of pandod. service/options/option_table.cc says what each means
 // and which values it takes. ParseOptions returns complete and valid ones.
 struct Options {
-  // Empty only before CompleteOptions: SocketToServe().
+  // If it is not given, CompleteOptions sets it to SocketToServe().
   std::string socket;
-  // Empty: memory.sock beside socket.
+  // If it is not given, CompleteOptions sets it to memory.sock beside socket.
   std::string memory_socket;
+  // The Unix socket for pando-movers. Empty: pandod copies pages itself.
   std::string mover_socket;
-  // The mode of both socket files.
+  // The mode of the files of socket and memory_socket.
   mode_t socket_mode = 0660;
   // Name or number; empty: the group of the process.
   std::string socket_group;
@@ -49,8 +50,8 @@ struct Options {
   uint32_t pool_pages = 4096;
   // Bytes of one shard, instead of pool_pages; 0: pool_pages counts.
   uint64_t pool_bytes = 0;
-  // A share of the devices' free memory, instead of pool_pages, which is then
-  // set when the pool is made; 0: pool_pages counts.
+  // A share of the devices' free memory, from which pool_pages is set when the
+  // pool is made; 0: pool_pages counts.
   double pool_fraction = 0;
   uint32_t pool_shards = 1;
   // host or cuda.
@@ -74,21 +75,25 @@ struct Options {
 
   // Bytes of the block memory; 0: there is none.
   uint64_t memory = 0;
-  // The memory was not given, and is set when it is made: to a share of what
-  // is free.
+  // True if `memory` was not given. It is then set when the block memory is
+  // made: to the size of the kept memory, or else to a share of the free
+  // memory.
   bool chooses_memory = false;
-  // False: no option asks for a pool, so that there is block memory, and the
+  // False if no option asks for a pool. Then there is block memory, and the
   // smallest pool is made, which no worker may attach.
   bool has_pool = true;
-  // The first worker that attaches says the layout; of it only these options
-  // were given, and hold.
+  // True if the first worker that attaches states the layout. `stated` has the
+  // names of the layout options that were given nevertheless; the worker must
+  // agree with them.
   bool is_open = false;
   std::vector<std::string> stated;
+  // The bytes of an extent of the block memory.
   uint64_t block_extent = uint64_t{16} << 20;
-  // How long a block may be reserved before it reads as missing.
+  // How long a block may be reserved before it counts as missing.
   absl::Duration block_write_limit = absl::Seconds(30);
 
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
+  // Whether the `reuse` policy learns while another policy is in use.
   bool learn_reuse = false;
   // When fewer than low_free_pages are free, evict until high_free_pages are;
   // both 0: off.
@@ -96,16 +101,19 @@ struct Options {
   uint32_t high_free_pages = 0;
   // The list `quotas` of the YAML file; it has no flag.
   std::vector<QuotaClass> quotas;
-  // The list `credentials` of the YAML file; empty: everybody may do
+  // The list `credentials` of the YAML file; empty: all callers may do
   // everything.
   std::vector<Credential> credentials;
 
+  // How long a session can be resumed after its stream broke.
   absl::Duration session_grace = absl::Seconds(2);
+  // How long pages of a lost session stay in quarantine if it is not known
+  // whether a writer lives.
   absl::Duration quarantine = absl::Seconds(10);
   absl::Duration attach_token_ttl = absl::Seconds(5);
   uint32_t max_tokens_per_request = 1048576;
   uint32_t max_attach_tokens_per_session = 64;
-  // The arena of each lane; 0: there are no lanes.
+  // Bytes of the arena of each lane; 0: there are no lanes.
   uint32_t lane_bytes = 8 << 20;
   uint32_t max_lanes = 256;
   absl::Duration lane_spin = absl::Microseconds(20);
@@ -126,13 +134,14 @@ struct Options {
   std::string kv_events_replay;
   std::string kv_events_form = "map";
   std::string kv_events_topic;
-  // Their names; each gets a port of its own. Empty: one worker without a name.
+  // The names of the workers; each gets a port of its own. Empty: one worker
+  // without a name.
   std::vector<std::string> kv_events_workers;
   // A multiple of page_tokens; 0 when kv_events is off.
   uint32_t kv_events_block_tokens = 0;
   // Any of "salted" and "bigram".
   std::vector<std::string> kv_events_include;
-  // Whether what the tiers of this machine have is told, too.
+  // Whether routers are also told what the tiers of this machine have.
   bool kv_events_tiers = false;
   // Where copies of pages are kept: memory and a folder of this pandod, and a
   // folder or servers that many machines share. 0 or empty: there is no such
@@ -165,15 +174,17 @@ KvShape ShapeOf(const Options& options);
 SessionLimits SessionLimitsOf(const Options& options);
 BlockOptions BlockOptionsOf(const Options& options);
 
-// The wishes of the command line.
+// What the command line asks for.
 struct CommandLine {
   Options options;
-  // If not empty (--help, --version, --check-config): the program prints this
-  // and exits with status 0.
+  // If it is not empty (--help, --version, --check-config), the program prints
+  // this and exits with status 0.
   std::string print;
-  // `print` is true of a start on this machine, too, if CheckStart says so.
+  // The program prints `print` only if CheckStart succeeds on this machine;
+  // else it prints that error and exits.
   bool check_start = false;
-  // The program prints the catalogue of metrics, and exits with status 0.
+  // If set, the program prints the catalogue of metrics and exits with status
+  // 0.
   bool print_metrics = false;
 };
 

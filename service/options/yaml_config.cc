@@ -16,7 +16,7 @@
 namespace pando {
 namespace {
 
-// Appends what is under node, whose own key is key.
+// Appends the items below `node`, whose own key is `key`.
 void Flatten(const YAML::Node& node, const std::string& key,
              const std::vector<std::string>& known,
              std::vector<CLI::ConfigItem>& items) {

@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// The lists in the file, which are not options.
+// The lists in the configuration file, which are not options.
 struct ConfigLists {
   std::vector<QuotaClass> quotas;
   std::vector<Credential> credentials;
@@ -37,7 +37,7 @@ class YamlConfig final : public CLI::Config {
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
 
-  // CLI11 asks for it; pandod never writes a config file.
+  // CLI11 requires this function; pandod never writes a config file with it.
   std::string to_config(const CLI::App*, bool, bool,
                         std::string) const override {
     return "";

@@ -105,7 +105,7 @@ Credential ReadCredential(const YAML::Node& entry, const std::string& where) {
 }  // namespace
 
 std::vector<Credential> ReadCredentials(const YAML::Node& list) {
-  // An empty list would let everybody do everything.
+  // An empty list would let all callers do everything.
   if (!list.IsSequence() || list.size() == 0) {
     FailInConfig(list, "credentials must be a list that is not empty");
   }

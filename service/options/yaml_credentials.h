@@ -9,9 +9,10 @@
 
 namespace pando {
 
-// Reads the list of credentials of the config file. Each is a map of name,
-// role, one of uid, token_file and certificate_name, and, if it may not name
-// all namespaces, a list of those that it may name. Throws CLI::ConfigError.
+// Reads the list of credentials of the config file. Each entry is a map of
+// name, role, one of uid, token_file and certificate_name, and, unless it may
+// name all namespaces, a list of those that it may name. Throws
+// CLI::ConfigError.
 std::vector<Credential> ReadCredentials(const YAML::Node& list);
 
 }  // namespace pando

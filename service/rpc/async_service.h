@@ -12,8 +12,8 @@
 
 namespace pando {
 
-// A call on the wire, whichever kind its method is: its messages are read as
-// bytes, when its owner asks for them.
+// A call on the wire, of a method of any kind. Its messages are read as bytes,
+// when its owner asks for them.
 template <typename Response>
 using AsyncCall = grpc::ServerAsyncReaderWriter<Response, grpc::ByteBuffer>;
 
@@ -24,9 +24,10 @@ using ArmCall = std::function<void(
 
 // A generated service that reads nothing of a request by itself, so that a call
 // can wait unread, and be refused unparsed. On the wire its methods are what
-// the proto says: to gRPC's server each is a stream in both directions, as this
-// is what it leaves unread. For example AsyncService<v1::Admin>. Owned by the
-// object that handles its calls; lives on the polling thread.
+// the proto file says. To gRPC's server each method is a stream in both
+// directions, because gRPC reads the request of any other kind by itself. For
+// example AsyncService<v1::Admin>. Owned by the object that handles its calls;
+// lives on the polling thread.
 template <typename Generated>
 class AsyncService final : public Generated::Service {
  public:
@@ -37,6 +38,8 @@ class AsyncService final : public Generated::Service {
     }
   }
 
+  // Returns what asks for the next call of the method `name`. REQUIRES: the
+  // service has such a method.
   ArmCall Method(const std::string& name) {
     const auto* const method = Descriptor().FindMethodByName(name);
     CHECK(method != nullptr);

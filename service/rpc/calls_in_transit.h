@@ -10,31 +10,33 @@
 
 namespace pando {
 
-// Limits how many calls of one connection are in transit: their request is
-// being read, or their answer was not taken by the peer yet. The others are
-// left where they are, in the few bytes that a peer may send unread. So what a
-// peer neither completes nor reads costs pandod little memory, and delays its
-// own calls alone.
+// Limits how many calls of one connection are in transit. A call is in transit
+// while its request is being read, and while the peer has not taken its answer.
+// The other calls stay unread, in the few bytes that a peer may send ahead. So
+// a peer that completes no request, or reads no answer, costs pandod little
+// memory, and delays only its own calls.
 //
 // Owned by RpcServer; lives on the polling thread.
 class CallsInTransit {
  public:
+  // The most calls of one connection in transit.
   static constexpr int kMaxOfConnection = 16;
 
-  // `next` has RunNext called soon, in another turn; it outlives this.
+  // `next` is a wakeup whose action calls RunNext; it outlives this.
   explicit CallsInTransit(Wakeup* next) : next_(next) {}
 
-  // Whether one more call of `connection` may go on now. Otherwise
-  // `call->Run(true)` is called in some later turn, before the calls that wait
-  // already if it `is_first`. The call must live until then, or until the
+  // Returns whether one more call of `connection` may go on now; it is in
+  // transit from then on. Otherwise the call waits, and `call->Run(true)` is
+  // called in some later turn; with `is_first`, before the calls that wait
+  // already. The call must live until then, until Withdraw, or until the
   // server's end.
   bool Enter(const std::string& connection, Event* call, bool is_first);
-  // A call that waits to go on does so no more.
+  // Makes a call that waits to go on wait no more.
   void Withdraw(const std::string& connection, Event* call);
-  // A call that may go on is in transit no longer.
+  // Tells that a call which may go on is in transit no longer.
   void Leave(const std::string& connection);
 
-  // Runs one of the calls that may go on.
+  // Runs one of the waiting calls that may go on now.
   void RunNext();
 
  private:
@@ -45,8 +47,8 @@ class CallsInTransit {
 
   Wakeup* const next_;
   absl::flat_hash_map<std::string, Connection> connections_;
-  // Calls that may go on: each has the place of one that has left. They are run
-  // one in a turn, however many may go on at once.
+  // Waiting calls that may go on, because each has got the place of a call that
+  // has left. One of them is run in each turn, however many there are.
   std::list<Event*> ready_;
 };
 

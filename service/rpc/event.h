@@ -3,9 +3,9 @@
 
 namespace pando {
 
-// A tag on the completion queue. Run is called on the polling thread when the
-// operation that was started with this tag is done; the event must live until
-// then.
+// A tag on the completion queue. The polling thread calls Run when the
+// operation that was started with this tag has completed. The event must live
+// until then.
 class Event {
  public:
   virtual ~Event() = default;

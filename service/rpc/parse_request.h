@@ -11,7 +11,8 @@
 namespace pando {
 
 // Parses the bytes of a request into `request`, which must be empty, and
-// releases the bytes.
+// releases the bytes. Returns INVALID_FIELD if the request has too many parts,
+// and INTERNAL if the bytes are no such message.
 template <typename Request>
 absl::Status ParseRequest(grpc::ByteBuffer& bytes, Request& request) {
   grpc::ByteBuffer taken;

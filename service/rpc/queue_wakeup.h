@@ -23,8 +23,10 @@ class QueueWakeup final : public Event, public Wakeup {
 
   void Request() override;
 
+  // Requests have an effect from now on.
   void Open(grpc::CompletionQueue* queue);
-  // Nothing is started on the queue after this.
+  // Requests have no effect any more: nothing is started on the queue after
+  // this.
   void Close();
   void Run(bool ok) override;
 

@@ -21,11 +21,12 @@
 namespace pando {
 namespace {
 
-// A stream of the reflection service, which is gRPC's own, keeps a thread, and
-// anybody may open one. All other calls need none.
+// The most threads of gRPC. Each stream of the reflection service, which is
+// gRPC's own, takes a thread as long as it lasts, and any caller may open one.
+// No other call needs a thread.
 constexpr int kMaxGrpcThreads = 4;  // one of them waits for the next stream
 
-// The window that HTTP/2 begins with.
+// The bytes that a peer may send unread: the window that HTTP/2 begins with.
 constexpr int kUnreadBytes = (64 << 10) - 1;
 
 bool MayConnect(const std::string& peer, ConnectionRates& rates) {
@@ -56,8 +57,8 @@ class RpcServer::OneTimeAction : public Event {
   grpc::Alarm alarm_;
 };
 
-// Shuts the queue down on the polling thread, which starts all operations: so
-// none is started on a queue that is shut down.
+// Shuts the queue down on the polling thread. That thread starts all
+// operations, so none is started on a queue that is shut down.
 class RpcServer::Stop : public Event {
  public:
   explicit Stop(RpcServer* server) : server_(server) {
@@ -96,8 +97,8 @@ void RpcServer::StartCall(std::unique_ptr<Event> call) {
 
 absl::Status RpcServer::Start(const Config& config) {
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-  // gRPC's own health service brings threads that poll our connections and
-  // hand each event over: HealthService does the same on our queue.
+  // gRPC's own health service would bring threads that poll our connections and
+  // hand each event over. HealthService serves the same on our queue.
   grpc::EnableDefaultHealthCheckService(false);
   grpc::ServerBuilder builder;
   if (!config.tcp.address.empty()) {
@@ -108,15 +109,16 @@ absl::Status RpcServer::Start(const Config& config) {
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         tcp_credentials_);
   }
-  // A ping of gRPC is answered by the peer's process and read by our polling
-  // thread: it would end the sessions of those who are stopped, and of all when
-  // we are busy. A Unix socket tells when its peer ends, and TcpListener has
-  // the kernel find out whether a host is gone.
+  // gRPC sends no keepalive. The peer's process would have to answer its pings,
+  // and our polling thread to read the answers, so they would end the sessions
+  // of processes that are stopped, and all sessions while we are busy. A Unix
+  // socket tells when its peer ends, and TcpListener has the kernel find out
+  // whether a host is gone.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, INT_MAX);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                              config.max_calls_per_connection);
-  // How much of a call that is not read yet a peer may send. By itself gRPC
-  // would widen this window to megabytes on a fast connection.
+  // Limits how much of an unread call a peer may send. By default gRPC would
+  // widen this window to megabytes on a fast connection.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
                              kUnreadBytes);

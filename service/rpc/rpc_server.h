@@ -35,10 +35,10 @@
 
 namespace pando {
 
-// A gRPC server on one completion queue with one polling thread, which also
-// runs the handlers: no hand-over between threads, the least latency that gRPC
-// has on few cores. Everything that is registered here, handlers and timers,
-// therefore runs on that thread, in the turn (see Turn), and must not
+// A gRPC server on one completion queue. One polling thread serves the queue
+// and also runs the handlers: without a hand-over between threads, gRPC has the
+// least latency on few CPUs. Everything that is registered here, handlers and
+// timers, therefore runs on that thread, in the turn (see Turn), and must not
 // block.
 //
 // Owned by Server, or by a benchmark. Use: register services and calls, Start,
@@ -46,26 +46,31 @@ namespace pando {
 class RpcServer final : public TurnActions {
  public:
   struct Config {
-    // An empty path: no Unix socket.
+    // Where to listen for local callers. With an empty path there is no Unix
+    // socket.
     UnixSocket socket;
-    // Decides who may connect to it; outlives the server. Null: everybody.
+    // Decides which processes may connect to that socket; outlives the server.
+    // If it is null, every process may.
     PeerFilter* filter = nullptr;
-    // An empty address: no TCP.
+    // Where to listen for TCP. With an empty address there is no TCP.
     TcpSocket tcp = {};
     // Null: TCP connections are not encrypted.
     std::shared_ptr<grpc::ServerCredentials> tcp_credentials = nullptr;
+    // The bytes of the largest request.
     int max_receive_bytes = 0;
-    // Calls that run at the same time; more of them wait in the client.
+    // The most calls that one connection may have at a time; more wait in the
+    // client.
     int max_calls_per_connection = std::numeric_limits<int>::max();
   };
 
-  // `policy`, by which its calls are served, outlives the server.
+  // `policy` has the rules for the server's calls; it outlives the server.
   explicit RpcServer(CallPolicy* policy);
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  // These are called before Start. `service` outlives the server.
+  // Adds a service; it outlives the server. This function and the next three
+  // are called before Start.
   void AddService(grpc::Service* service) { services_.push_back(service); }
   // Adds an event that receives a call of one method. It is armed when the
   // server starts.
@@ -73,6 +78,8 @@ class RpcServer final : public TurnActions {
   Timer* AddTimer(absl::Duration period, std::function<void()> action) override;
   Wakeup* AddWakeup(std::function<void()> action) override;
 
+  // Starts the thread and listens. Returns ALREADY_EXISTS if another server
+  // listens at an address, or another error if the server cannot start.
   absl::Status Start(const Config& config);
   // Runs `action` on the polling thread, between two calls, and waits for it.
   // To be called by the thread that started the server.
@@ -80,28 +87,31 @@ class RpcServer final : public TurnActions {
   // Ends running calls after `grace`, then stops the thread. Idempotent.
   void Shutdown(absl::Duration grace);
 
-  // For calls, on the polling thread. StartCall adds a call and arms it at
-  // once. RemoveCall deletes one that has no operation under way.
+  // The members below are for calls, on the polling thread. StartCall adds a
+  // call and arms it at once. RemoveCall deletes a call that has no operation
+  // under way.
   void StartCall(std::unique_ptr<Event> call);
   void RemoveCall(Event* call) { calls_.erase(call); }
-  // The queue that operations are started on. None may be started once
+  // The queue on which calls start operations. They must not start any once
   // is_stopping().
   grpc::ServerCompletionQueue* queue() { return queue_.get(); }
   bool is_stopping() const { return is_stopping_; }
-  // Whether Shutdown has begun: calls that break now are cut off by it.
+  // Returns whether Shutdown has begun. If so, it may be what cuts calls off.
+  // Thread-safe.
   bool is_ending() const { return is_ending_; }
   CallPolicy* policy() { return policy_; }
   CallsInTransit& calls_in_transit() { return calls_in_transit_; }
-  // The caller of a call; and its name for the log, "unix:uid=1000,pid=42" or
-  // the one that gRPC gives.
+  // CallerOf returns the caller of a call. PeerNameOf returns the caller's name
+  // for the log: "unix:uid=1000,pid=42", or the name that gRPC gives.
   Caller CallerOf(const grpc::ServerContext& call) const;
   std::string PeerNameOf(const grpc::ServerContext& call) const;
-  // As CallPolicy::Identify.
+  // Does what CallPolicy::Identify does.
   absl::StatusOr<const Credential*> Identify(
       const Permission& needed, const grpc::ServerContext& call) const {
     return policy_->Identify(needed, [&] { return CallerOf(call); });
   }
-  // OK if the caller may make this call with this request, else why not.
+  // Returns OK if the caller may make this call with this request, else the
+  // error for the caller.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const grpc::ServerContext& call,
                      const Request& request) const {
@@ -109,7 +119,7 @@ class RpcServer final : public TurnActions {
                      Identify(needed, call));
     return policy_->Admit(needed, credential, request);
   }
-  // As CallPolicy::Own.
+  // Does what CallPolicy::Own does.
   void Own(SessionId session, const grpc::ServerContext& call) {
     policy_->Own(session, [&] { return CallerOf(call); });
   }

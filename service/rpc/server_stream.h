@@ -25,14 +25,14 @@
 namespace pando {
 
 // Produces the messages of one server-streaming call. It is asked for the next
-// message when the one before is on its way: so a slow client slows it down,
-// and nothing piles up.
+// message only when the one before has been sent. So a slow client slows it
+// down, and no messages pile up. Used on the polling thread.
 template <typename Response>
 class StreamSource {
  public:
   enum class Next {
     kMessage,
-    kNothingYet,  // asked again after StreamMethod::Resume
+    kNothingYet,  // it is asked again after StreamMethod::Resume
     kEnd,
   };
 
@@ -46,8 +46,8 @@ class StreamSource {
 template <typename Request, typename Response>
 class ServerStream;
 
-// One server-streaming method: waits for calls and owns those that run. Lives
-// on the polling thread.
+// One server-streaming method: it waits for calls and owns those that run.
+// Lives on the polling thread.
 template <typename Request, typename Response>
 class StreamMethod {
  public:
@@ -71,7 +71,7 @@ class StreamMethod {
     for (const auto& [stream, owned] : streams_) stream->EndIfNotAdmitted();
   }
 
-  // Asks each stream that had nothing to send again.
+  // Asks each stream again that had nothing to send.
   void Resume() {
     for (const auto& [stream, owned] : streams_) stream->Continue();
   }
@@ -101,8 +101,8 @@ class StreamMethod {
       streams_;
 };
 
-// One call, from the wait for it to its end. Owned by StreamMethod, which it
-// asks to delete it when its last operation is done.
+// One call of a server-streaming method, from the wait for it to its end. Owned
+// by StreamMethod, which it asks to delete it when its last operation is done.
 //
 //   arrive -> read the request -> write what the source fills in, message by
 //   message -> finish, at the source's end or on an error
@@ -121,8 +121,8 @@ class ServerStream {
     method_->arm_(&context_, &call_, method_->server_->queue(), &on_arrived_);
   }
 
-  // Ends, after the message that is on its way, if its caller would not be
-  // admitted any more.
+  // Ends the stream if its caller would not be admitted any more. A message
+  // that is on its way is sent first.
   void EndIfNotAdmitted() {
     if (source_ == nullptr || is_over_) return;
     refusal_ = LoggedRefusal(

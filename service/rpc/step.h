@@ -8,8 +8,8 @@
 
 namespace pando {
 
-// A completion that calls a function: each kind of operation of a streaming
-// call has a step of its own.
+// An event that calls a function. A streaming call has one Step for each kind
+// of operation.
 class Step : public Event {
  public:
   explicit Step(std::function<void(bool ok)> action)

@@ -30,7 +30,7 @@ class ThreadTimer final : public Timer {
   }
 
   void Set(absl::Duration period);
-  // Requests the wakeup if it is due. Returns when it is due next.
+  // Requests the wakeup if the timer is due. Returns when it is due next.
   Clock::time_point RequestIfDue(Clock::time_point now);
 
   Timers* const owner_;
@@ -41,16 +41,17 @@ class ThreadTimer final : public Timer {
 };
 
 // The timers of a server, and the thread that waits for them. gRPC's alarms are
-// not used, because they wait by the wall clock (as Abseil's waits do): set
-// back by an hour, none would come for an hour. Owned by RpcServer.
+// not used, because they wait by the wall clock (as Abseil's waits do): if that
+// is set back by an hour, no alarm comes for an hour. Owned by RpcServer.
 class Timers {
  public:
   ~Timers() { Stop(); }
 
-  // Before Start. `wakeup` outlives this.
+  // Adds a timer that requests `wakeup` every `period`; zero: never. `wakeup`
+  // outlives this. To be called before Start.
   Timer* Add(absl::Duration period, Wakeup* wakeup);
   void Start();
-  // Nothing is requested after this. Idempotent.
+  // Ends the thread: no wakeup is requested after this. Idempotent.
   void Stop();
 
  private:

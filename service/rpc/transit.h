@@ -13,17 +13,17 @@
 
 namespace pando {
 
-// The part of one call that is bounded by CallsInTransit. Reads the request
-// once there is room for it, and takes up that room until Leave: when the call
-// is answered, or waits. One that has waited takes up room again for its
-// answer.
+// The part of one call that CallsInTransit limits. It reads the request once
+// there is room for the call. The call takes up that room until Leave: when the
+// call is answered, or waits. A call that has waited takes up room again for
+// its answer.
 //
 //   Begin ... room ... `then`(whether a request was read) ... Leave
 //   Return ... room ... `then`(true) ... Leave
 //
-// Owned by the call, which says when it is over on both sides: it may be so
-// before there is room. Lives on the polling thread. A server that stops calls
-// `then` no more.
+// Owned by the call, which must call CallIsOver when it is over on both sides,
+// even before there is room. Lives on the polling thread. `then` is not called
+// any more once the server is stopping.
 class Transit final : public Event {
  public:
   using Reader = grpc::internal::AsyncReaderInterface<grpc::ByteBuffer>;
@@ -31,7 +31,8 @@ class Transit final : public Event {
   Transit(RpcServer* server, std::function<void(bool ok)> then)
       : server_(server), then_(std::move(then)) {}
 
-  // The call has arrived. All that is given lives until `then` is called.
+  // Begins when the call has arrived. The arguments live until `then` is
+  // called.
   void Begin(const grpc::ServerContext& call, Reader* reader,
              grpc::ByteBuffer* request) {
     connection_ = call.peer();
@@ -44,14 +45,15 @@ class Transit final : public Event {
     }
   }
 
-  // The name that gRPC had for the connection when the call arrived; later it
+  // The name that gRPC had for the connection when the call arrived. Later gRPC
   // may have forgotten it.
   const std::string& connection() const { return connection_; }
 
-  // Whether the call has room. Otherwise `then` is called once it has.
+  // Asks for room for a call that has waited. Returns whether the call has room
+  // now. If not, `then` is called once it has.
   bool Return() {
     if (stage_ == Stage::kOutside) {
-      // It has been served for the most part.
+      // The call goes first, because most of its work is done.
       stage_ = server_->calls_in_transit().Enter(connection_, this,
                                                  /*is_first=*/true)
                    ? Stage::kInside
@@ -60,8 +62,9 @@ class Transit final : public Event {
     return stage_ == Stage::kInside;
   }
 
-  // The call is over on both sides, and waits for room no longer. If it was not
-  // read yet, it never will be.
+  // To be called when the call is over on both sides: it waits for room no
+  // longer. If its request was not read yet, it never will be, and
+  // `then`(false) is called.
   void CallIsOver() {
     const bool was_unread = stage_ == Stage::kQueued;
     if (!was_unread && stage_ != Stage::kReturning) return;
@@ -70,7 +73,7 @@ class Transit final : public Event {
     if (was_unread) then_(false);
   }
 
-  // Does nothing if it was called before, or if nothing was to be read.
+  // Gives the room back. Has no effect if the call has no room.
   void Leave() {
     if (stage_ != Stage::kInside) return;
     stage_ = Stage::kOutside;

@@ -21,7 +21,7 @@
 
 namespace pando {
 
-// One unary method over gRPC: what all of its calls share. Lives on the polling
+// What all calls of one unary method over gRPC share. Lives on the polling
 // thread.
 template <typename Request, typename Response>
 struct UnaryMethod {
@@ -33,8 +33,9 @@ struct UnaryMethod {
 };
 
 // How many calls of one method may arrive between two looks at the queue; more
-// wait inside gRPC. When fewer than kFewestArmed are left to receive them,
-// others are made, which go again when the calls are over.
+// wait inside gRPC. When fewer than kFewestArmed UnaryCalls are left to receive
+// them, another one is made. Those above kArmedCalls are deleted when their
+// calls are over.
 inline constexpr int kArmedCalls = 16;
 inline constexpr int kFewestArmed = 8;
 
@@ -118,23 +119,25 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
     } else {
       call_->Finish(ToGrpcStatus(status), this);
     }
-    // gRPC has its bytes now, and the caller may never read them.
+    // gRPC has the bytes of the answer now. The messages are emptied at once,
+    // because the caller may never read the answer.
     Empty(request_);
     Empty(response_);
   }
 
-  // A step is followed by the next one soon.
+  // Notes that the call does not wait for others: its next step follows soon.
   bool OnStep() override {
     is_between_steps_ = true;
     return false;
   }
 
-  // What waits is in its session's account.
+  // A waiting call gives up its room, because its session's account counts it.
+  // A call between two steps keeps it.
   void OnWait() override {
     if (!std::exchange(is_between_steps_, false)) transit_.Leave();
   }
 
-  // The call is over on both sides; only a waiting one is cut short by that.
+  // The call is over on both sides. If it waits, it must answer now.
   void OnDone() {
     is_done_ = true;
     transit_.CallIsOver();
@@ -168,7 +171,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   Stage stage_ = Stage::kNew;
   bool is_between_steps_ = false;
   bool is_done_ = false;    // the call is over on both sides
-  int operations_ = 0;      // those that have not completed, but the read
+  int operations_ = 0;      // not completed; the read is not counted
   grpc::ByteBuffer bytes_;  // the request, until it is parsed
   Request request_;
   Response response_;
@@ -178,7 +181,7 @@ class UnaryCall final : public Event, public ServedCall<Request, Response> {
   Step on_done_{[this](bool) { OnDone(); }};
 };
 
-// Receives the calls of one method of a generated service.
+// Makes a generated service receive the calls of one method.
 template <typename Generated, typename Request, typename Response>
 void ServeMethod(RpcServer& server, AsyncService<Generated>& service,
                  RpcMetrics& metrics, MethodPointer<Request, Response> method) {

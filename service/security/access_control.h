@@ -28,44 +28,48 @@
 
 namespace pando {
 
-// The caller of a call, as far as its transport knows it. Valid as long as the
+// The caller of a call, as far as its transport knows it. Valid only during the
 // call.
 struct Caller {
   // The transport's name of the connection.
   std::string connection;
   // The process at the other end; none on TCP.
   std::optional<UnixPeer> peer = {};
-  // The value of the metadata "authorization".
+  // The value of the metadata "authorization"; none if the caller sent none.
   std::optional<std::string_view> authorization = {};
   // Gives access to its TLS certificate, if it has one; null on a lane.
   const grpc::ServerContext* tls_call = nullptr;
 };
 
-// The caller's name for the log: "unix:uid=1000,pid=42", or the transport's
-// name of the connection.
+// Returns the caller's name for the log: "unix:uid=1000,pid=42", or the
+// transport's name of the connection.
 std::string NameOf(const Caller& caller);
 
 // Decides on each call by the list of credentials: who the caller is, what its
 // role permits, which namespaces it may name, whose session it uses. Identify
-// comes first and needs no request; Admit comes once the request is parsed.
-// Owned by Server; used in the turn, except where it says otherwise.
+// comes first and needs no request. Admit comes once the request is parsed.
+// Owned by Server; used in the turn, except for AdmitsToken.
 class AccessControl {
  public:
-  // Whether a session is still open; the owners of others are forgotten.
+  // Returns whether a session is still open. The owners of other sessions are
+  // forgotten.
   using IsLive = std::function<bool(SessionId)>;
 
-  // Fails when a token file cannot be read.
+  // Returns an error if a token file cannot be read.
   static absl::StatusOr<std::unique_ptr<AccessControl>> Create(
       std::vector<Credential> credentials, IsLive is_live);
 
-  // Whether this bearer token is enough for such a call. Thread-safe.
+  // Returns whether this bearer token is enough for such a call. Thread-safe.
+  // REQUIRES: needed.role is set.
   bool AdmitsToken(const Permission& needed, std::string_view token) const;
 
-  // Reads token files that have changed. Returns whether some token may not be
-  // valid any more.
+  // Reads token files that have changed, and logs those that cannot be read.
+  // Returns whether any tokens have changed, so that some may not be valid any
+  // more.
   bool RefreshTokens();
 
-  // The credential of the caller, or an error if it may not call this method,
+  // Returns the caller's credential. Returns NO_CREDENTIAL if there is none,
+  // and ROLE_REFUSED or NAMESPACE_REFUSED if it may not call this method,
   // whatever the request. REQUIRES: needed.role is set.
   absl::StatusOr<const Credential*> Identify(const Permission& needed,
                                              const Caller& caller) const {
@@ -73,8 +77,9 @@ class AccessControl {
     RETURN_IF_ERROR(CheckRole(*credential, needed, *needed.role));
     return credential;
   }
-  // OK if this credential may make the call with this request, else why not.
-  // REQUIRES: Identify returned the credential.
+  // Returns OK if this credential may make the call with this request, else
+  // ROLE_REFUSED, SESSION_REFUSED or NAMESPACE_REFUSED. REQUIRES: Identify
+  // returned the credential.
   template <typename Request>
   absl::Status Admit(const Permission& needed, const Credential& credential,
                      const Request& request) const {
@@ -83,10 +88,10 @@ class AccessControl {
     return CheckNamespaces(credential, request);
   }
 
-  // The name of the caller's credential; empty if it has none, which is enough
-  // for some methods.
+  // Returns the name of the caller's credential, or "" if it has none; some
+  // methods need none.
   std::string NameOf(const Caller& caller) const;
-  // Whether the caller may see the contents of all namespaces.
+  // Returns whether the caller may see the contents of all namespaces.
   bool SpansNamespaces(const Caller& caller) const;
 
   // Records that an admitted caller has opened this session: from now on only
@@ -106,8 +111,9 @@ class AccessControl {
   static absl::Status CheckNamespace(const Credential& credential,
                                      const v1::Namespace& ns);
 
-  // A match that locks holds pages on behalf of a session, and one that loads
-  // takes pages from others.
+  // Returns the least role for this request. It is kWorker for a match that
+  // locks, because it holds pages on behalf of a session, and for one that
+  // loads, because it takes pages from others.
   template <typename Request>
   static Role RoleFor(const Permission& needed, const Request& request) {
     if constexpr (requires { request.lock(); }) {
@@ -141,7 +147,8 @@ class AccessControl {
         RETURN_IF_ERROR(CheckNamespace(credential, query.namespace_()));
       }
     } else if constexpr (requires { request.kinds(0).namespace_(); }) {
-      // Of what other calls name by the kind's number, too.
+      // Other calls name a kind by the number that OpenKinds or FindKinds
+      // returned, so its namespace is checked here.
       for (const auto& kind : request.kinds()) {
         RETURN_IF_ERROR(CheckNamespace(credential, kind.namespace_()));
       }
@@ -161,11 +168,11 @@ class AccessControl {
   const std::vector<Credential> credentials_;
   const IsLive is_live_;
   mutable absl::Mutex tokens_mutex_;
-  // One for each credential that has a token file.
+  // One entry for each credential; none for a credential without a token file.
   std::vector<std::optional<TokenFile>> token_files_
       ABSL_GUARDED_BY(tokens_mutex_);
   absl::flat_hash_map<SessionId, const Credential*> owners_;
-  // At this size of owners_, those of sessions that have ended are removed.
+  // When owners_ reaches this size, the owners of ended sessions are removed.
   size_t forget_at_ = 0;
 };
 

@@ -15,7 +15,8 @@ constexpr std::array kRoles = {
     std::pair<Role, std::string_view>{Role::kWorker, "worker"},
     std::pair<Role, std::string_view>{Role::kAdmin, "admin"}};
 
-// fnmatch would not see what comes after a zero.
+// fnmatch would not see what comes after a zero byte, so such a text never
+// fits.
 bool Fits(const std::string& pattern, const std::string& text) {
   return text.find('\0') == std::string::npos &&
          fnmatch(pattern.c_str(), text.c_str(), 0) == 0;

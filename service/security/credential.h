@@ -18,11 +18,11 @@ enum class Role {
 
 // "reader" and so on.
 std::string_view RoleName(Role role);
-// None: there is no such role.
+// Returns the role of this name, or none if there is no such role.
 std::optional<Role> ParseRole(std::string_view name);
 
 // Matches namespaces by patterns as for file names. An unset field of a
-// namespace is matched as an empty text.
+// namespace is matched like an empty text.
 struct NamespacePattern {
   std::string extra_key = "*";
   std::string cache_salt = "*";

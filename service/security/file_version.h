@@ -8,7 +8,7 @@
 
 namespace pando {
 
-// Tells whether a file has changed: two states of it have different versions.
+// Tells whether a file has changed: its version differs between any two states.
 struct FileVersion {
   ino_t inode = 0;
   off_t size = 0;
@@ -17,8 +17,8 @@ struct FileVersion {
   bool operator==(const FileVersion&) const = default;
 };
 
-// The version of the file at `path` now. If there is no file, a default one,
-// which no file has.
+// Returns the version of the file at `path` now. If there is no file, it
+// returns a default one, which no file has.
 FileVersion VersionOf(const std::string& path);
 
 }  // namespace pando

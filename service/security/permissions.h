@@ -9,18 +9,19 @@
 
 namespace pando {
 
-// How a method is permitted beside the caller's role; base/methods.h says what
-// each means.
+// What a method does that matters beside the caller's role. base/methods.h says
+// what each kind means.
 enum class MethodKind { kOwn, kSpansNamespaces, kGivesBack };
 
 // The permission that a caller needs for a method of the protocol.
 struct Permission {
   std::string_view method;
-  std::optional<Role> role;  // the least one; none: anybody may call it
+  std::optional<Role> role;  // the least role; none: all callers may call it
   MethodKind kind = MethodKind::kOwn;
 };
 
-// An unknown method needs the highest role, and spans all namespaces.
+// Returns the permission for a method. An unknown method needs the highest
+// role, and counts as spanning all namespaces.
 Permission PermissionFor(const std::string& service, const std::string& method);
 
 }  // namespace pando

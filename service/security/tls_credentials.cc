@@ -38,7 +38,8 @@ absl::Status CheckReadable(const char* option, const std::string& file) {
                       std::strerror(errno)));
 }
 
-// gRPC would start with such files, and refuse every client.
+// Checks the files here, because gRPC would start with bad files and then
+// refuse every client.
 absl::Status Check(const TlsFiles& files) {
   RETURN_IF_ERROR(CheckReadable("tls-certificate", files.certificate));
   RETURN_IF_ERROR(CheckReadable("tls-key", files.key));
@@ -66,8 +67,9 @@ std::string Read(const std::string& path) {
   return text.str();
 }
 
-// gRPC's own credentials that follow files fail after a key that does not fit,
-// until the files change again. Those of its C library keep what they have.
+// Credentials that follow changes of their files. After a key that does not
+// fit, gRPC's own ones fail until the files change again. The ones of its C
+// library, which this class uses, keep the old files.
 class FollowingCredentials final : public grpc::ServerCredentials {
  public:
   explicit FollowingCredentials(TlsFiles files)
@@ -91,7 +93,7 @@ class FollowingCredentials final : public grpc::ServerCredentials {
     return grpc_server_add_http2_port(server, address.c_str(), credentials_);
   }
 
-  // On any thread of gRPC.
+  // gRPC calls this on any of its threads.
   static grpc_ssl_certificate_config_reload_status BeforeConnection(
       void* self, grpc_ssl_server_certificate_config** config) {
     return static_cast<FollowingCredentials*>(self)->Refresh(config);

@@ -24,10 +24,11 @@ class TokenFile {
   explicit TokenFile(std::string path) : path_(std::move(path)) {}
 
   // Reads the file if it has changed, and returns whether it had. After an
-  // error the tokens stay as they were; each state of the file fails only once.
+  // error the tokens stay as they were; the error is returned only once for
+  // each state of the file.
   absl::StatusOr<bool> Refresh();
-  // Whether the file has this token. Takes the same time for any token, so that
-  // nobody can guess one by measuring.
+  // Returns whether the file has this token. It takes the same time for any
+  // token, so that no caller can guess a token by measuring.
   bool Has(std::string_view token) const;
 
  private:

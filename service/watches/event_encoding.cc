@@ -11,7 +11,8 @@ grpc::Slice Encode(const v1::WatchResponse& part) {
   return slice;
 }
 
-// A WatchResponse of one event, which is in it as long as this lives.
+// A WatchResponse of one event. The event is moved into it, and back by the
+// destructor.
 class PartOfEvent {
  public:
   PartOfEvent(v1::Event& event, uint64_t sequence) : event_(event) {

@@ -11,8 +11,9 @@
 namespace pando {
 
 // Numbers the events for the watchers of pando.v1.Events and puts them into the
-// history, from the first watcher on. Owned by EventsService. Start and the
-// history are thread-safe; the rest is for the publisher's thread.
+// history, once the first watcher has come. Owned by EventsService. Start and
+// the history are thread-safe; the other members are for the publisher's
+// thread.
 class EventFeed : public EventSink {
  public:
   // `on_news` is called on the publisher's thread when there are new events, or
@@ -35,7 +36,7 @@ class EventFeed : public EventSink {
   void Publish(v1::Event& event);
   // Begins the history with everything that is cached.
   void Begin(const CachedPages& pages);
-  // Makes the snapshot that watchers wait for. False: nobody waits.
+  // Makes the snapshot that watchers wait for. Returns false if none waits.
   bool MakeSnapshot(const CachedPages& pages);
 
   const std::function<void()> on_news_;

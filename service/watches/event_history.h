@@ -14,21 +14,22 @@
 namespace pando {
 
 // Everything that is cached at one moment, as events. The feed makes it on
-// request; any number of watchers read it, and they alone keep it alive.
+// request; any number of watchers read it. Only the watchers keep it alive.
 struct EventSnapshot {
-  // Guarded by the history's mutex, and constant once the snapshot is made.
+  // The history's mutex guards these until the snapshot is made; then they are
+  // constant.
   bool is_made = false;
   uint64_t sequence = 0;  // the number of the last event that it contains
-  std::vector<grpc::Slice> slices;  // of encoded events, each of several
+  std::vector<grpc::Slice> slices;  // encoded events, several in each slice
 };
 
 // The last published events, and the snapshot that watchers begin with. Each
-// event is encoded as a WatchResponse of its own, so that a message to a
-// watcher is a sequence of them. Owned by EventFeed; thread-safe.
+// event is encoded as a WatchResponse of its own, so a message to a watcher is
+// several of these one after the other. Owned by EventFeed; thread-safe.
 //
 // However many watchers there are and however slow they are, it holds no more
-// than its limits and one snapshot. A watcher that is still reading a snapshot
-// when the events after it are dropped has to begin again.
+// than its limits and one snapshot. A watcher must begin again if the events
+// after its snapshot are dropped while it still reads the snapshot.
 class EventHistory {
  public:
   struct Limits {
@@ -38,24 +39,28 @@ class EventHistory {
 
   explicit EventHistory(Limits limits) : limits_(limits) {}
 
-  // For the feed: the number that the next event gets, from 1 on.
+  // For the feed: returns the number that the next event gets. Numbers begin
+  // with 1.
   uint64_t next_sequence() const;
   void Append(grpc::Slice event);
-  // The snapshot that watchers wait for; null: there is none.
+  // For the feed: returns the snapshot that watchers wait for, or null if none
+  // waits.
   std::shared_ptr<EventSnapshot> WantedSnapshot();
   // Completes that snapshot: `slices` say what is cached after the last event.
   void Finish(EventSnapshot& snapshot, std::vector<grpc::Slice> slices);
 
-  // For watchers: appends the events after number `after`, up to about
-  // `max_bytes`; none when there are none yet. Returns false when the history
-  // does not have them any more, or never had event `after`.
+  // For watchers: appends to `events` the events after number `after`, up to
+  // about `max_bytes`; appends nothing if there are none yet. Returns false if
+  // the history does not have them any more, or never had event `after`.
   bool Read(uint64_t after, size_t max_bytes,
             std::vector<grpc::Slice>& events) const;
   // Counts the events that a watcher is told it has lost.
   void NoteLost(uint64_t events);
-  // The sum over all watchers.
+  // Returns how many events watchers were told they lost, summed over all
+  // watchers.
   uint64_t lost_events() const;
-  // The snapshot to begin with, which may not be made yet.
+  // Returns the snapshot for a watcher to begin with, which may not be made
+  // yet.
   std::shared_ptr<const EventSnapshot> RequestSnapshot();
 
   enum class SnapshotState { kWanted, kMade, kOutdated };

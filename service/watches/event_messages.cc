@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxBlocks = 1'000;
 constexpr size_t kMaxEventBytes = size_t{256} << 10;
 
-// How many blocks one event may have.
+// Returns how many pages one event may have (blocks, as events call them).
 size_t MaxBlocks(uint32_t page_tokens) {
   const size_t block_bytes = sizeof(PageHash) + page_tokens * sizeof(Token);
   return std::clamp<size_t>(kMaxEventBytes / block_bytes, 1, kMaxBlocks);

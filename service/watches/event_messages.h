@@ -20,10 +20,12 @@ class EventMessages {
   // afterwards.
   using Emit = std::function<void(v1::Event& event)>;
 
-  // `run` is cached: pages that follow one another in one prompt.
+  // Emits the events for `run`: cached pages that follow one another in one
+  // prompt.
   void Stored(const CachedPages& pages, std::span<const PageId> run,
               const Emit& emit);
-  // `removed` are still in `pages`.
+  // Emits the events for pages that were removed from the cache. REQUIRES:
+  // `pages` still has them.
   void Removed(const CachedPages& pages, std::span<const PageId> removed,
                EvictionReason reason, const Emit& emit);
 

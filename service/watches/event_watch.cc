@@ -5,7 +5,7 @@
 namespace pando {
 namespace {
 
-// After so many bytes a message is full; its last event may exceed them.
+// A message with so many bytes is full; its last event may exceed them.
 constexpr size_t kMessageBytes = size_t{256} << 10;
 
 using SnapshotState = EventHistory::SnapshotState;

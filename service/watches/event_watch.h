@@ -14,9 +14,9 @@
 
 namespace pando {
 
-// Sends one watcher the events of the history, in order, and a snapshot first
-// when it knows nothing or has fallen behind. It holds nothing but its
-// position. Lives on the polling thread.
+// Sends one watcher the events of the history, in order. Sends a snapshot first
+// if the watcher knows nothing, and again if it has fallen behind. It holds
+// only its position. Lives on the polling thread.
 class EventWatch : public StreamSource<grpc::ByteBuffer> {
  public:
   // `history` outlives this.
@@ -32,9 +32,10 @@ class EventWatch : public StreamSource<grpc::ByteBuffer> {
 
   EventHistory* const history_;
   const grpc::Slice epoch_;  // the encoded epoch, part of each message
-  // The last event that the watcher knows; none: it knows nothing.
+  // The number of the last event that the watcher knows; none: it knows
+  // nothing.
   std::optional<uint64_t> known_;
-  // The snapshot that is being sent; null: live events are.
+  // The snapshot that is being sent; null: live events are being sent.
   std::shared_ptr<const EventSnapshot> snapshot_;
   size_t sent_ = 0;  // how many slices of the snapshot were sent
 };

@@ -7,7 +7,7 @@
 namespace pando {
 namespace {
 
-// What the events may take together, whatever their number.
+// The most bytes that the kept events may have together, whatever their number.
 constexpr size_t kMaxHistoryBytes = size_t{128} << 20;
 
 std::vector<EventSink*> WithWatchers(std::vector<EventSink*> sinks,

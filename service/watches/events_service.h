@@ -19,13 +19,13 @@
 
 namespace pando {
 
-// pando.v1.Events: streams to watchers what the publisher publishes. Owned by
-// Server; lives on the polling thread.
+// The handlers of pando.v1.Events: they stream to watchers what the publisher
+// publishes. Owned by Server; lives on the polling thread.
 class EventsService {
  public:
-  // `cache`, `server` and `others` outlive the service. `history_events`
-  // events are kept for watchers that fall behind or come back. `others` get
-  // the same events, even when there are no watchers.
+  // All pointers outlive the service. The last `history_events` events are kept
+  // for watchers that fall behind or come back. `others` get the same events,
+  // even when there are no watchers.
   EventsService(PrefixCache* cache, RpcServer* server, uint64_t epoch,
                 uint32_t history_events, std::vector<EventSink*> others);
 
@@ -34,12 +34,12 @@ class EventsService {
   // Ends the watches of callers who may not watch any more.
   void EndIfNotAdmitted() { watches_->EndIfNotAdmitted(); }
 
-  // How many events watchers were told they lost. Thread-safe.
+  // Returns how many events watchers were told they lost. Thread-safe.
   uint64_t dropped_events() const { return feed_.history().lost_events(); }
 
  private:
   using Source = StreamSource<grpc::ByteBuffer>;
-  // Events are encoded once for all watchers, so that this thread writes bytes.
+  // The messages are bytes, because events are encoded once for all watchers.
   using Watches = StreamMethod<v1::WatchRequest, grpc::ByteBuffer>;
 
   absl::StatusOr<std::unique_ptr<Source>> Watch(
