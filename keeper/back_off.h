@@ -6,12 +6,14 @@
 
 namespace pando::keeper {
 
-// How long to wait before pandod is started again. After ten short lives in a
-// row, each further one makes the wait longer.
+// Says how long to wait before pandod is started again. After ten short lives
+// in a row, each further one makes the wait longer, up to five seconds. A life
+// is short if it takes less than ten seconds.
 class BackOff {
  public:
   using Clock = std::chrono::steady_clock;
 
+  // Returns how long to wait after a pandod that lived for `life`.
   Clock::duration After(Clock::duration life) {
     if (life >= kLongLife) short_lives_ = 0;
     ++short_lives_;

@@ -14,14 +14,15 @@ namespace {
 constexpr int kFirst = 3;  // of the descriptors that are handed down
 constexpr int kCannotExecute = 127;
 
-// Puts the descriptors where sd_listen_fds(3) looks for them.
+// Puts the descriptors where sd_listen_fds(3) looks for them. Returns false on
+// an error, with errno.
 bool HandDown(const DescriptorStore& store) {
   const auto& kept = store.kept();
   std::string names;
   std::vector<int> copies;
   for (const DescriptorStore::Kept& each : kept) {
     names += (names.empty() ? "" : ":") + each.name;
-    // Beyond those that are about to be overwritten.
+    // The copies get numbers above those that are about to be overwritten.
     copies.push_back(fcntl(each.fd.get(), F_DUPFD_CLOEXEC,
                            kFirst + static_cast<int>(kept.size())));
   }
@@ -33,7 +34,8 @@ bool HandDown(const DescriptorStore& store) {
          setenv("LISTEN_FDNAMES", names.c_str(), 1) == 0;
 }
 
-// The service manager waits for signs of life, which come from the program.
+// Names the program to the watchdog in place of the keeper: the service manager
+// waits for signs of life, and the program sends them.
 bool HandWatchdogDown(pid_t parent) {
   const char* const watched = std::getenv("WATCHDOG_PID");
   return watched == nullptr || watched != std::to_string(parent) ||
@@ -44,7 +46,7 @@ bool HandWatchdogDown(pid_t parent) {
                          const std::string& notify_socket,
                          const sigset_t& signals, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have ended before that.
+  // The parent may have ended before prctl took effect.
   if (getppid() != parent) _exit(EXIT_FAILURE);
   setpgid(0, 0);
   sigprocmask(SIG_SETMASK, &signals, nullptr);

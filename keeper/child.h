@@ -10,11 +10,14 @@
 
 namespace pando::keeper {
 
-// Starts a program in a process of its own, which is told of the descriptors as
-// systemd does it, sd_listen_fds(3), and is killed when this process ends. It
-// begins a process group, so that a terminal's signals reach it through this
-// process alone. `signals` are those that it blocks. -1: errno says why; a
-// program that cannot be executed ends with 127.
+// Starts a program in a process of its own. The program gets the descriptors of
+// `store` as systemd passes them, sd_listen_fds(3), and `notify_socket` as its
+// NOTIFY_SOCKET. It blocks `signals`. It is killed when this process ends. It
+// begins a process group, so that a terminal's signals reach it only through
+// this process.
+//
+// Returns the process id, or -1 if there is none; then errno says why. If the
+// program cannot be executed, its process ends with status 127.
 pid_t StartChild(char* const* command, const DescriptorStore& store,
                  const std::string& notify_socket, const sigset_t& signals);
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kLongestName = 255;
 
-// The value that a line of the message assigns to `variable`.
+// Returns the value that a line of the message assigns to `variable`, or "".
 std::string_view ValueOf(std::string_view variable, std::string_view message) {
   while (!message.empty()) {
     const std::string_view line = message.substr(0, message.find('\n'));
@@ -22,7 +22,8 @@ std::string_view ValueOf(std::string_view variable, std::string_view message) {
   return {};
 }
 
-// A colon separates the names that are handed down.
+// Returns whether a text may be a name. It must not have a colon, which
+// separates names when they are handed down.
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kLongestName &&
          std::ranges::all_of(

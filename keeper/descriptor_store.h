@@ -10,11 +10,13 @@
 
 namespace pando::keeper {
 
-// The descriptors that pandod has given away to get them back after its death.
-// The messages are those of systemd's store, sd_pid_notify_with_fds(3).
+// The descriptors that pandod has given to the keeper, for the next pandod
+// after its death. The messages are those of systemd's store,
+// sd_pid_notify_with_fds(3). Not thread-safe.
 class DescriptorStore {
  public:
-  // pandod gives far fewer: a pool has at most 250 shards.
+  // The most descriptors. pandod gives far fewer: a pool has at most 250
+  // shards.
   static constexpr size_t kMost = 1024;
 
   struct Kept {
@@ -22,9 +24,9 @@ class DescriptorStore {
     UniqueFd fd;
   };
 
-  // Carries a message out: FDSTORE=1 keeps its descriptors as FDNAME,
-  // FDSTOREREMOVE=1 closes those that have this name. False: it is not for the
-  // store.
+  // Carries a message out: FDSTORE=1 keeps its descriptors under the name
+  // FDNAME, FDSTOREREMOVE=1 closes those that have this name. Returns false if
+  // the message is not for the store.
   bool Take(std::string_view message, std::vector<UniqueFd> descriptors);
 
   const std::vector<Kept>& kept() const { return kept_; }

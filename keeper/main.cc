@@ -1,5 +1,5 @@
-// pando-keeper: starts pandod, keeps what it gives away, and starts it again
-// with that when it dies.
+// pando-keeper starts pandod and keeps the descriptors that it gives away. When
+// pandod dies, the keeper starts it again and hands them back.
 
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -27,7 +27,7 @@ namespace pando::keeper {
 namespace {
 
 constexpr int kUsageError = 2;
-constexpr int kSignalBase = 128;  // of the exit code that says a signal
+constexpr int kSignalBase = 128;  // added to a signal in an exit code
 
 constexpr char kHelp[] =
     "Starts pandod and, when it is killed or crashes, starts it again with "
@@ -48,13 +48,14 @@ bool IsStop(int signal) { return signal == SIGTERM || signal == SIGINT; }
 // Keeps one program running. Single-threaded.
 class Keeper {
  public:
-  // `signals` reports those that are passed on, and SIGCHLD;
-  // `inherited` are blocked in the program.
+  // `signals` is a signalfd of the signals that are passed on, and of SIGCHLD.
+  // The program blocks the signals in `inherited`.
   Keeper(char* const* command, const UniqueFd& signals,
          const sigset_t& inherited)
       : command_(command), signals_(signals.get()), inherited_(inherited) {}
 
-  // Returns the code with which the program ended by itself.
+  // Runs the program until it ends by itself or is stopped. Returns the exit
+  // code for this process.
   int Run() {
     if (!notify_.valid()) {
       std::perror("pando-keeper: cannot make a socket");
@@ -82,7 +83,7 @@ class Keeper {
     return child_ > 0;
   }
 
-  // For a signal, a message or the time to start.
+  // Waits for a signal, a message or the time to start the program.
   void Wait() const {
     pollfd polled[] = {{signals_, POLLIN, 0}, {notify_.fd(), POLLIN, 0}};
     int timeout = -1;
@@ -104,8 +105,10 @@ class Keeper {
     }
   }
 
-  // If the program has ended: the code to end with, or the time of its next
-  // start. The first process of a container has all its orphans for children.
+  // Collects processes that have ended. If the program ended by itself or was
+  // stopped, returns the code to end with. If a signal ended it, sets the time
+  // of its next start. As the first process of a container, the keeper also
+  // gets all its orphans as children.
   std::optional<int> Reap() {
     int status = 0;
     pid_t ended;
@@ -142,7 +145,7 @@ class Keeper {
   NotifySocket notify_;
   DescriptorStore store_;
   BackOff back_off_;
-  pid_t child_ = 0;  // 0: it is to be started at start_at_
+  pid_t child_ = 0;  // 0: the program is started at start_at_
   Clock::time_point start_at_ = {};
   Clock::time_point started_at_ = {};
   bool is_stopping_ = false;
@@ -165,8 +168,8 @@ int Main(int argc, char** argv) {
                  argc > 1 ? argv[1] : "", kHelp);
     return kUsageError;
   }
-  // The process that started this one may ignore the signal, and then it would
-  // not be sent.
+  // The process that started this one may ignore SIGCHLD. That would be
+  // inherited, and SIGCHLD would not be sent.
   std::signal(SIGCHLD, SIG_DFL);
   sigset_t watched;
   sigset_t inherited;

@@ -15,10 +15,11 @@
 namespace pando::keeper {
 namespace {
 
-// The most that the kernel passes with one message.
+// The most descriptors that the kernel passes with one message.
 constexpr size_t kMostDescriptors = 253;
 
-// As the variable NOTIFY_SOCKET writes it. The size is 0 where it is none.
+// Returns the address that the variable NOTIFY_SOCKET writes as `text`. Its
+// size is 0 if `text` is none.
 std::pair<sockaddr_un, socklen_t> AddressOf(const std::string& text) {
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
   if (text.empty() || text.size() >= sizeof(address.sun_path)) {
@@ -60,7 +61,7 @@ NotifySocket::NotifySocket() {
   UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int yes = 1;
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
-  // An address without a name: the kernel chooses one.
+  // The address has no name, so the kernel chooses one.
   socklen_t size = sizeof(sa_family_t);
   auto* const bound = reinterpret_cast<sockaddr*>(&address);
   if (!fd.valid() ||
@@ -70,7 +71,7 @@ NotifySocket::NotifySocket() {
   }
   size = sizeof(address);
   if (getsockname(fd.get(), bound, &size) != 0) return;
-  // It begins with a zero byte, which is written as @.
+  // The name begins with a zero byte, which is written as @.
   address_ = "@" + std::string(address.sun_path + 1,
                                size - offsetof(sockaddr_un, sun_path) - 1);
   fd_ = std::move(fd);

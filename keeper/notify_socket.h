@@ -11,24 +11,24 @@
 
 namespace pando::keeper {
 
-// The socket that pandod sends its messages to. It has a name that is no file,
-// which any process of the machine can send to: only messages of pandod count,
-// as the kernel says who sent them.
+// The socket to which pandod sends its messages. Its address is an abstract
+// name, not a file, so any process of the machine can send to it. Only messages
+// of pandod count: the kernel says who sent them.
 class NotifySocket {
  public:
-  // Not valid(): errno says why.
+  // Makes and binds the socket. If it is not valid() then, errno says why.
   NotifySocket();
 
   bool valid() const { return fd_.valid(); }
   int fd() const { return fd_.get(); }
-  // For the variable NOTIFY_SOCKET.
+  // Returns the address, as the variable NOTIFY_SOCKET writes it.
   const std::string& address() const { return address_; }
 
-  // Carries out the messages of this process that have come, without waiting.
-  // Those that are not for the store go on to the service manager that started
-  // the keeper, if there is one.
+  // Carries out the messages that have come from the process `from`, without
+  // waiting, and drops those of others. Messages that are not for the store go
+  // on to the service manager that started the keeper, if there is one.
   void Receive(pid_t from, DescriptorStore& store);
-  // Tells that service manager; has no effect where there is none.
+  // Sends a message to that service manager; has no effect if there is none.
   void TellServiceManager(std::string_view message) const;
 
  private:

@@ -13,7 +13,7 @@ constexpr std::array<int, 6> kCrashes = {SIGABRT, SIGBUS,  SIGFPE,
                                          SIGILL,  SIGSEGV, SIGTRAP};
 
 std::atomic<uint32_t*> count = nullptr;
-// The actions of these signals before.
+// The actions that these signals had before.
 std::array<struct sigaction, kCrashes.size()> before;
 
 void Crash(int signal, siginfo_t* info, void* /*context*/) {
@@ -23,7 +23,8 @@ void Crash(int signal, siginfo_t* info, void* /*context*/) {
   for (size_t i = 0; i < kCrashes.size(); ++i) {
     if (kCrashes[i] == signal) sigaction(signal, &before[i], nullptr);
   }
-  // A fault happens again when this returns; a signal that was sent does not.
+  // A fault happens again when this function returns, and then ends the
+  // process. A signal that was sent does not come again by itself.
   if (info->si_code <= 0) raise(signal);
 }
 

@@ -5,8 +5,10 @@
 
 namespace pando {
 
-// From now on, if this process crashes, `count` is one higher when it dies. It
-// dies by the signal that it would have died by. Null: nothing is counted.
+// From now on, if this process crashes, the signal that ends it first adds one
+// to `count`. The process still dies by that signal. `count` must stay mapped
+// until another call replaces it. If it is null, crashes are not counted any
+// more.
 void CountCrashesIn(uint32_t* count);
 
 }  // namespace pando

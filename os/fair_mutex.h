@@ -8,12 +8,14 @@
 
 namespace pando {
 
-// A mutex that threads get in the order in which they asked for it. A thread
-// that unlocks an absl::Mutex and locks it again at once nearly always gets it
-// before one that has to wake up first, so that a thread of many short holds
-// keeps all others out for tens of milliseconds. Here each hold is handed over.
+// A mutex that threads get in the order in which they asked for it. With an
+// absl::Mutex, a thread that unlocks it and locks it again at once nearly
+// always gets it before a thread that has to wake up first. So a thread of many
+// short holds would keep all others out for tens of milliseconds. A FairMutex
+// hands each hold over.
 //
-// Made for few threads: each hand-over wakes all that wait.
+// It is made for few threads, because each hand-over wakes all threads that
+// wait.
 class ABSL_LOCKABLE FairMutex {
  public:
   FairMutex() = default;
@@ -30,15 +32,16 @@ class ABSL_LOCKABLE FairMutex {
 
   void Unlock() ABSL_UNLOCK_FUNCTION() {
     const uint32_t next = served_.fetch_add(1) + 1;
-    // Either we see who asked, or they see that it is their turn.
+    // Either this thread sees that another one has asked, or that thread sees
+    // that it is its turn.
     if (asked_.load() != next) served_.notify_all();
   }
 
-  // How many threads hold the mutex or wait for it.
+  // Returns how many threads hold the mutex or wait for it.
   uint32_t threads() const { return asked_.load() - served_.load(); }
 
  private:
-  std::atomic<uint32_t> asked_ = 0;  // the ticket of the next that asks
+  std::atomic<uint32_t> asked_ = 0;  // the ticket of the next thread that asks
   std::atomic<uint32_t> served_ =
       0;  // the ticket of the holder, or of the next
 };
@@ -58,8 +61,9 @@ class ABSL_SCOPED_LOCKABLE FairMutexLock {
   FairMutex* const mutex_;
 };
 
-// Gives a FairMutex back for a while. REQUIRES: the thread holds it, and
-// nothing on its stack relies on that others change nothing meanwhile.
+// Gives a FairMutex back for its own lifetime, and then takes it again.
+// REQUIRES: the thread holds the mutex, and no code on its stack relies on
+// other threads changing nothing meanwhile.
 class FairMutexPause {
  public:
   explicit FairMutexPause(FairMutex* mutex) ABSL_NO_THREAD_SAFETY_ANALYSIS

@@ -27,14 +27,15 @@ std::string ContentsOf(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// "max", and a file that is not there, are no limit.
+// Returns the limit in a file, or kNoLimit for "max" or if there is no file.
 uint64_t LimitIn(const std::string& path) {
   uint64_t limit = 0;
   return absl::SimpleAtoi(ContentsOf(path), &limit) ? limit : kNoLimit;
 }
 
-// The least limit of a group and those above it. In a container the path may be
-// the host's, while the mount shows the container's own group as the uppermost.
+// Returns the least limit of a group and those above it. In a container the
+// path may be the host's, while the mount shows the container's own group as
+// the uppermost.
 uint64_t LeastLimit(const std::string& mount, std::string group,
                     const std::string& file) {
   uint64_t least = kNoLimit;

@@ -8,17 +8,19 @@
 
 namespace pando {
 
-// How many bytes of memory this process may use: those of the machine, or
-// fewer where a control group has a limit.
+// Returns how many bytes of memory this process may use: all memory of the
+// machine, or less if a control group has a limit.
 absl::StatusOr<uint64_t> MemoryLimit();
 
-// The part of it that is free on the machine, or could be without swapping.
+// Returns how many bytes are free on the machine, or could be without swapping;
+// at most MemoryLimit(). Returns UNAVAILABLE if the kernel does not tell.
 absl::StatusOr<uint64_t> FreeMemory();
 
-// The least limit of the control groups (version 2, or the memory controller of
-// version 1) that `membership` names, and of those above them; the largest
-// number if there is none. `membership` is as in /proc/self/cgroup, `mount` is
-// where the groups are.
+// Returns the least limit, in bytes, of the control groups that `membership`
+// names, and of those above them; the largest number if there is no limit. The
+// groups are of version 2, or of the memory controller of version 1.
+// `membership` is the text of /proc/self/cgroup, and `mount` is the folder of
+// the groups.
 uint64_t MemoryLimitOfGroups(const std::string& membership,
                              const std::string& mount);
 

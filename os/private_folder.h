@@ -8,8 +8,9 @@
 
 namespace pando {
 
-// Checks the folder that `option` names: it must belong to this user or to
-// root, and no other user may write to it.
+// Checks the folder that `option` names: it must exist and belong to this user
+// or to root, this process must be able to read and write it, and no other user
+// may write to it. An error names the option and the folder.
 absl::Status CheckPrivateFolder(std::string_view option,
                                 const std::string& folder);
 

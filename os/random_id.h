@@ -5,7 +5,8 @@
 
 namespace pando {
 
-// A number from the kernel's random source, which cannot be guessed; never 0.
+// Returns a number from the kernel's random source, which cannot be guessed. It
+// is never 0.
 uint64_t RandomId();
 
 }  // namespace pando

@@ -3,7 +3,8 @@
 
 namespace pando {
 
-// A call that waits, as the object sees it that it waits for. Used in the turn.
+// A call that waits, as it looks to the object for which it waits. Used in the
+// turn.
 class Resumable {
  public:
   // Runs the handler again. REQUIRES: the call waits.

@@ -17,7 +17,7 @@
 namespace pando {
 namespace {
 
-// For a manager whose queue of messages is full.
+// How long to wait for a manager whose queue of messages is full.
 constexpr timeval kPatience = {.tv_sec = 5, .tv_usec = 0};
 
 // The value of a variable as a whole number.

@@ -8,18 +8,20 @@
 
 namespace pando {
 
-// Sends assignments as in sd_notify(3), one a line, to the service manager that
-// started the process (systemd, or a program that speaks its protocol). Has no
-// effect when there is none. The protocol is a datagram; libsystemd, which
-// speaks it, too, brings five libraries that pandod has no use for. A
-// `descriptor` goes along, and stays the caller's; -1: none. False: a manager
-// that does not read its messages has not taken this one for some seconds.
+// Sends assignments as in sd_notify(3), one on each line, to the service
+// manager that started the process (systemd, or a program that speaks its
+// protocol). Has no effect if there is none. A `descriptor` goes along unless
+// it is -1; it stays the caller's. Returns false if the manager does not read
+// its messages: it has not taken this one for five seconds.
+//
+// The protocol is one datagram. libsystemd, which speaks it too, would bring
+// five libraries that pandod has no use for.
 bool TellServiceManager(const std::string& assignments, int descriptor = -1);
-// Whether there is one.
+// Returns whether there is a service manager.
 bool HasServiceManager();
 
-// How soon after the last sign of life, "WATCHDOG=1", it kills the process;
-// none: never.
+// Returns the time after the last sign of life, "WATCHDOG=1", at which the
+// service manager kills this process; none if it never does.
 std::optional<absl::Duration> WatchdogTime();
 
 }  // namespace pando

@@ -10,8 +10,8 @@
 
 namespace pando {
 
-// A Histogram that one thread may record into while others read it: to record
-// takes no lock. Thread-safe; a copy made meanwhile may miss the last value.
+// A Histogram that threads may record into while others read it, without a
+// lock. Thread-safe. A copy that is made meanwhile may lack the last values.
 template <const auto& kBounds>
 class SharedHistogram {
  public:

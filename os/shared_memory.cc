@@ -28,7 +28,7 @@ absl::StatusOr<SharedMemory> SharedMemory::Create(const char* name,
   if (data == MAP_FAILED) return absl::ErrnoToStatus(errno, "mmap of a memfd");
   SharedMemory memory(std::move(fd), static_cast<std::byte*>(data), bytes);
   int seals = kSeals;
-  // Our own mapping was made before, and stays writable.
+  // Our own mapping was made before this seal, so it stays writable.
   if (peers == Peers::kMayRead) seals |= F_SEAL_FUTURE_WRITE;
   if (fcntl(memory.fd_.get(), F_ADD_SEALS, seals) != 0) {
     return absl::ErrnoToStatus(errno, "sealing a memfd");

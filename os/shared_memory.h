@@ -9,17 +9,20 @@
 
 namespace pando {
 
-// Memory that this process maps and shares with others: a memfd, sealed so that
-// no process can shrink it, and make this one fault. Zeros at first. Movable;
-// the destructor unmaps it.
+// Memory that this process maps and shares with others: a memfd. It is sealed
+// so that no process can shrink it, which would make this process fault. It is
+// zero at first. Movable; the destructor unmaps it.
 class SharedMemory {
  public:
+  // What the processes that get a descriptor by Share may do with the memory.
   enum class Peers { kMayWrite, kMayRead };
 
+  // Makes new memory of `bytes` bytes. `name` is for people who look into
+  // /proc.
   static absl::StatusOr<SharedMemory> Create(const char* name, size_t bytes,
                                              Peers peers);
-  // Maps memory that was made so, by a process before this one.
-  // FAILED_PRECONDITION: the descriptor is not of such memory.
+  // Maps memory that an earlier process has made by Create. Returns
+  // FAILED_PRECONDITION if the descriptor is not of such memory.
   static absl::StatusOr<SharedMemory> Adopt(UniqueFd fd);
   SharedMemory(SharedMemory&& other) noexcept
       : fd_(std::move(other.fd_)),
@@ -30,12 +33,12 @@ class SharedMemory {
 
   std::byte* data() const { return data_; }
   size_t size() const { return bytes_; }
-  // Gives the memory from `offset` on back to the system, even if processes map
-  // it or hold a descriptor: they read zeros there then.
+  // Gives the memory from `offset` on back to the system. Processes that map it
+  // or hold a descriptor read zeros there from then on.
   void Discard(size_t offset);
-  // Another descriptor of ours, for the process after this one.
+  // Returns our own descriptor, for a process after this one.
   const UniqueFd& fd() const { return fd_; }
-  // A descriptor for another process.
+  // Returns a new descriptor for another process.
   absl::StatusOr<UniqueFd> Share() const;
 
  private:
@@ -47,7 +50,7 @@ class SharedMemory {
   size_t bytes_;
 };
 
-// Another descriptor of the same file.
+// Returns another descriptor of the same open file.
 absl::StatusOr<UniqueFd> Duplicate(const UniqueFd& fd);
 
 }  // namespace pando

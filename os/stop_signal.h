@@ -9,8 +9,9 @@
 namespace pando {
 
 // Stops a thread that works periodically: the thread waits here between two
-// times. Abseil's waits end at a time of the wall clock, and last an hour
-// longer when that is set back by an hour; this one does not. Thread-safe.
+// rounds of its work. Unlike Abseil's waits, this one does not use the wall
+// clock: if that is set back by an hour, their timeouts last an hour longer.
+// Thread-safe.
 class StopSignal {
  public:
   void Notify() {
@@ -24,7 +25,8 @@ class StopSignal {
     return is_notified_;
   }
 
-  // Returns when Notify has been called (true) or the time has passed.
+  // Waits until Notify is called or the time has passed. Returns whether Notify
+  // was called.
   bool WaitFor(absl::Duration time) {
     std::unique_lock hold(mutex_);
     return changed_.wait_for(hold, absl::ToChronoNanoseconds(time),

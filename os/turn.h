@@ -12,19 +12,22 @@ namespace pando {
 // The turn, in which one handler runs at a time. Handlers, and what they keep
 // between calls, have no locks of their own. Instead, a thread takes the turn
 // before it runs a handler or touches what handlers keep. A turn takes
-// microseconds and never blocks; then the thread goes that has waited longest.
+// microseconds and never blocks. After it, the thread goes that has waited
+// longest.
 //
 // Owned by CallPolicy, or by a test. Configure it before the first turn.
 class Turn {
  public:
-  // `action` runs at the end of each turn that changes the cache, in the turn.
+  // Sets what AfterHandler runs: `action`, in the turn, each time a handler has
+  // returned.
   void set_after_handler(std::function<void()> action) {
     after_handler_ = std::move(action);
   }
 
   FairMutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
 
-  // To be called after each handler, before its caller has the answer.
+  // To be called in the turn each time a handler has returned, before its
+  // caller gets the answer.
   void AfterHandler() const {
     if (after_handler_) after_handler_();
   }

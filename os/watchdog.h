@@ -12,8 +12,8 @@
 namespace pando {
 
 // Tells the service manager's watchdog that the process is alive, as long as
-// the polling thread makes progress: when that is stuck, the signs stop. Owned
-// by main and used on its thread.
+// the polling thread makes progress: when that thread is stuck, the signs of
+// life stop. Owned by main and used on its thread.
 class Watchdog {
  public:
   // `turns` returns a count that goes up as long as the polling thread works.

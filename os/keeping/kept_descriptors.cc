@@ -20,8 +20,8 @@ namespace pando {
 namespace {
 
 constexpr int kFirst = 3;  // of the descriptors that are handed down
-// Says their numbers where they are others than those from kFirst on, as
-// PassOn has it.
+// The variable that tells the numbers of the descriptors if they do not begin
+// with kFirst. PassOn sets it.
 constexpr char kNumbers[] = "PANDOD_LISTEN_FDNUMBERS";
 
 std::string TextOf(const char* variable) {
@@ -29,7 +29,7 @@ std::string TextOf(const char* variable) {
   return text == nullptr ? "" : text;
 }
 
-// The number of the descriptor that is handed down as the i-th.
+// Returns the number of the descriptor that is handed down as the i-th.
 int NumberOf(int i, const std::vector<std::string>& numbers) {
   const auto at = static_cast<size_t>(i);
   int number = 0;
@@ -71,7 +71,7 @@ absl::StatusOr<KeptDescriptors> KeptDescriptors::FromEnvironment() {
       fd.release();  // not open
       continue;
     }
-    // The first of two with one name counts.
+    // If two have the same name, the first one counts.
     const auto at = static_cast<size_t>(i);
     if (at < names.size()) {
       descriptors.kept_.try_emplace(names[at], Kept{std::move(fd)});

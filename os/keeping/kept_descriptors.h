@@ -10,43 +10,47 @@
 
 namespace pando {
 
-// The descriptors that outlive this process: it gives them to a keeper, and
+// The descriptors that outlive this process. It gives them to a keeper, and
 // takes over those that the process before it has given away. A keeper is
 // systemd with a file descriptor store, or pando-keeper; both speak
 // sd_listen_fds(3) and sd_pid_notify_with_fds(3).
 //
-// Owned by main, and used by its thread alone. Descriptors are all
-// close-on-exec, until PassOn.
+// Owned by main, and used by its thread alone. All descriptors are
+// close-on-exec until PassOn.
 class KeptDescriptors {
  public:
-  // Without a keeper: there is nothing to take over, and nothing is kept.
+  // Makes an object without a keeper: there is nothing to take over, and
+  // nothing is kept.
   KeptDescriptors() = default;
   // Takes the descriptors that this process was started with, unless they are
-  // another's. Before there are threads, as it changes the environment.
-  // FAILED_PRECONDITION: they are not a keeper's.
+  // meant for another process. Returns FAILED_PRECONDITION if they are not from
+  // a keeper. To be called before there are threads, because it changes the
+  // environment.
   static absl::StatusOr<KeptDescriptors> FromEnvironment();
   KeptDescriptors(KeptDescriptors&&) = default;
   KeptDescriptors& operator=(KeptDescriptors&&) = default;
 
   bool has_keeper() const { return has_keeper_; }
-  // A descriptor of what is kept under this name. Not valid: there is none, or
-  // it was taken.
+  // Returns a descriptor of what is kept under this name. It is not valid if
+  // there is nothing, or if it was taken before.
   UniqueFd Take(const std::string& name);
-  // The size of the file that is kept under this name; 0: there is none.
+  // Returns the bytes of the file that is kept under this name, or 0 if there
+  // is none.
   uint64_t BytesOf(const std::string& name) const;
-  // From now on this is kept under the name, in place of what was. A keeper
-  // that does not read its messages is none.
+  // Keeps `fd` under this name from now on, in place of what was kept there. If
+  // the keeper does not read its messages, it counts as no keeper from now on.
   void Keep(const std::string& name, const UniqueFd& fd);
-  // Nothing is kept any more that was not taken.
+  // Gives up everything kept that was not taken.
   void ForgetRest();
-  // Sockets that were not taken do not listen any more, though the keeper may
-  // not have closed them yet.
+  // Makes kept sockets that were not taken stop listening, even if the keeper
+  // has not closed them yet.
   void ShutDownRest();
-  // Nothing is kept any more, nor from now on. Sockets refuse connections at
-  // once: until the keeper has closed them, they seem to have a server.
+  // Gives up everything that is kept, and keeps nothing from now on. Kept
+  // sockets refuse connections at once; otherwise they would seem to have a
+  // server until the keeper has closed them.
   void Abandon();
   // Leaves what is kept to the pandod that this process is about to execute.
-  // Its threads may go on: their descriptors stay as they are.
+  // The descriptors keep their numbers, so threads that use them may go on.
   void PassOn() const;
 
  private:

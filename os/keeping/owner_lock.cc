@@ -16,7 +16,7 @@ namespace pando {
 namespace {
 
 constexpr char kOwner[] = "owner";
-// The owner before may be about to end.
+// The earlier owner may be about to end, so locking is tried for five seconds.
 constexpr int kOwnerTries = 500;
 constexpr std::chrono::milliseconds kOwnerPause{10};
 

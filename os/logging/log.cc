@@ -77,7 +77,7 @@ void LogOfProtobuf(google::protobuf::LogLevel level, const char*, int,
       "protobuf", {{"text", text}});
 }
 
-// Whether this is what GPR_ASSERT logs before it aborts.
+// Returns whether this is what GPR_ASSERT logs before it aborts.
 bool IsAssertion(const gpr_log_func_args& args) {
   return absl::StartsWith(args.message, "assertion failed");
 }
@@ -92,7 +92,7 @@ void LogOfGrpc(gpr_log_func_args* args) {
        {"at", absl::StrCat(args->file, ":", args->line)}});
 }
 
-// Whether a line can be written without waiting for a reader.
+// Returns whether a line can be written without waiting for a reader.
 bool StderrIsWritable() {
   pollfd stream = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&stream, 1, 0) == 1;
@@ -142,14 +142,14 @@ void LogRepeats() { WriteKeptOut(absl::Now()); }
 
 void StopLog(int exit_status) {
   WriteKeptOut(absl::InfiniteFuture());
-  // The logger stays: threads of gRPC may still have something to say.
+  // The logger is not destroyed, because threads of gRPC may still log.
   State().logger->set_level(spdlog::level::off);
   absl::Notification is_written;
   std::thread writing([&] {
     spdlog::shutdown();
     is_written.Notify();
   });
-  // The reader of stderr may have stopped, and the write blocks.
+  // If the reader of stderr has stopped, the write blocks.
   if (!is_written.WaitForNotificationWithTimeout(kStopTime)) {
     std::_Exit(exit_status);
   }

@@ -11,13 +11,15 @@
 namespace pando {
 
 // Starts the process's log, on stderr. `level` and `format` are valid values of
-// the options log-level and log-format: "text", "json", or "auto" for text on a
-// terminal and JSON elsewhere. Messages of protobuf and gRPC go there, too. The
-// log has a thread that writes the lines; when stderr is slow, the oldest
-// waiting lines are lost. The caller itself writes critical lines, if stderr
-// accepts them at once, because they would be lost when the process is aborted.
+// the options log-level and log-format. The format is "text", "json", or "auto"
+// for text on a terminal and JSON elsewhere. Messages of protobuf and gRPC go
+// to the log, too.
+//
+// The log has a thread that writes the lines; when stderr is slow, the oldest
+// waiting lines are lost. A critical line would be lost when the process is
+// aborted, so the caller of Log writes it itself if stderr accepts it at once.
 void StartLog(const std::string& level, const std::string& format);
-// Changes the level. Thread-safe.
+// Changes the level to a valid value of the option log-level. Thread-safe.
 void SetLogLevel(const std::string& level);
 // Logs how many events were suppressed because their words were repeated (see
 // Log), unless that was logged already. To be called periodically. Thread-safe.
@@ -26,7 +28,7 @@ void LogRepeats();
 // seconds, ends the process with `exit_status`.
 void StopLog(int exit_status);
 
-// Whether events of this level are logged.
+// Returns whether events of this level are logged.
 bool IsLogged(LogLevel level);
 
 // Logs an event. `words` must be a constant of the program; everything that

@@ -29,11 +29,13 @@ class LogThrottle {
     uint64_t count;
   };
 
-  // None: the event is to be kept out. Otherwise the number of events that were
-  // kept out since the last one that was let in.
+  // Returns none if the event is to be kept out. Otherwise returns how many
+  // events with the same words were kept out since the last one that was let
+  // in.
   std::optional<uint64_t> Admit(LogLevel level, absl::string_view words,
                                 absl::Time now);
-  // Takes the counts of seconds that are over; they are not told by Admit then.
+  // Returns the counts of seconds that are over, and forgets them: Admit does
+  // not return them any more.
   std::vector<KeptOut> TakeKeptOut(absl::Time now);
 
  private:
@@ -44,8 +46,8 @@ class LogThrottle {
     }
 
     LogLevel level = LogLevel::kDebug;
-    absl::Time second = absl::InfinitePast();  // when it began
-    uint32_t admitted = 0;                     // in it
+    absl::Time second = absl::InfinitePast();  // when the present second began
+    uint32_t admitted = 0;                     // let in during that second
     uint64_t kept_out = 0;
   };
 

@@ -6,13 +6,14 @@
 namespace pando {
 
 struct AcceptResult {
-  UniqueFd fd;  // not valid: no connection is waiting
-  // A connection is waiting, but no descriptor is free for it.
+  UniqueFd fd;  // not valid if none was accepted
+  // True if a connection is waiting, but no descriptor or memory is free for
+  // it.
   bool is_out_of_descriptors = false;
 };
 
-// Accepts the next connection of a listening socket, non-blocking and
-// close-on-exec.
+// Accepts the next connection of a listening socket. The result is non-blocking
+// and close-on-exec.
 AcceptResult AcceptFrom(int listening_fd);
 
 }  // namespace pando

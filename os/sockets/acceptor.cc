@@ -40,7 +40,7 @@ void Acceptor::Run() {
   std::vector<pollfd> polled;
   while (true) {
     polled.assign({{stop_.get(), POLLIN, 0}});
-    // A negative descriptor is one that poll leaves out.
+    // poll leaves out negative descriptors.
     for (const Source& source : sources_) {
       polled.push_back({has_descriptors ? source.fd : -1, POLLIN, 0});
     }

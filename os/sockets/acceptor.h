@@ -14,15 +14,15 @@ namespace pando {
 
 // Accepts connections in place of gRPC, because gRPC does not say who connects,
 // stops accepting for good once the descriptors have run out, and cannot treat
-// connections differently. Has a thread of its own; destruction stops it. Owned
-// by RpcServer.
+// connections differently. It has a thread of its own, which destruction stops.
+// Owned by RpcServer.
 class Acceptor {
  public:
   // A listening, non-blocking socket, which outlives the acceptor.
   struct Source {
     int fd = -1;
     std::string name;  // for the log
-    // Called on the acceptor's thread.
+    // Called with each new connection, on the acceptor's thread.
     std::function<void(UniqueFd)> on_connected;
   };
 

@@ -10,21 +10,24 @@
 namespace pando {
 
 // Limits how often one peer connects. A connection is far more work for gRPC
-// than a call, so that a peer that connects in a loop would hold up the calls
-// of all others. Not thread-safe.
+// than a call, so a peer that connects in a loop would hold up the calls of all
+// others. Not thread-safe.
 class ConnectionRates {
  public:
-  // So many at once after a pause, and so many a second on average.
+  // A peer may make so many connections at once after a pause, and so many a
+  // second on average.
   static constexpr int kAtOnce = 1024;
   static constexpr int kPerSecond = 128;
 
-  // Counts a connection. False: it is one too many. `now` never goes back.
+  // Counts a connection. Returns false if it is one too many. REQUIRES: `now`
+  // never goes back.
   bool Admit(const std::string& peer, absl::Time now);
 
   size_t peers() const { return buckets_.size(); }
 
  private:
-  // A token bucket: when the next token that is taken fell into it.
+  // A token bucket. It is stored as the time at which the token that the next
+  // connection takes fell into it.
   using Bucket = absl::Time;
 
   absl::flat_hash_map<std::string, Bucket> buckets_;

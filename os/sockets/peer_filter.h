@@ -10,18 +10,20 @@
 
 namespace pando {
 
-// Decides whose processes may connect to the Unix sockets. Owned by Server;
-// thread-safe.
+// Decides which users' processes may connect to the Unix sockets. Owned by
+// Server; thread-safe.
 class PeerFilter {
  public:
   // Allows these users, and the user of this process, who could do anything to
-  // it anyway. Empty: all users that the mode of a socket lets in.
+  // it anyway. If the list is empty, all users may connect that the mode of a
+  // socket lets in.
   explicit PeerFilter(std::vector<uint32_t> allowed_uids);
 
-  // Whether `peer`, which has connected to `socket`, may stay. A refusal is
-  // counted and logged.
+  // Returns whether `peer`, which has connected to `socket`, may stay. A
+  // refusal is counted and logged.
   bool Admit(const UnixPeer& peer, const std::string& socket);
 
+  // Returns how many connections were refused.
   uint64_t refused() const { return refused_; }
 
  private:

@@ -13,14 +13,16 @@ namespace pando {
 
 // Finds the process at the other end of a Unix connection that was handed to
 // gRPC. gRPC names such a peer after the descriptor: "fd:12". It closes the
-// descriptor only after the last call on the connection, so the entry is right
-// for as long as a call lives; the next connection with the same number
-// replaces it. Owned by RpcServer; thread-safe.
+// descriptor only after the last call on the connection, so an entry is right
+// as long as a call lives. The next connection with the same number replaces
+// it. Owned by RpcServer; thread-safe.
 class PeerTable {
  public:
+  // Adds or replaces the entry of a descriptor.
   void Put(int fd, const UnixPeer& peer);
 
-  // None: `name` does not name a Unix connection.
+  // Returns the process of the connection that gRPC calls `name`, or none if
+  // `name` does not name a Unix connection.
   std::optional<UnixPeer> Find(std::string_view name) const;
 
  private:

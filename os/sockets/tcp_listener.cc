@@ -23,8 +23,9 @@
 namespace pando {
 namespace {
 
-// A host that is silent so long is asked whether it is there, and given up when
-// it does not answer, or when what was sent to it is not acknowledged.
+// A host that is silent for kIdleSeconds is asked whether it is there. It is
+// given up when it does not answer, or when it does not acknowledge what was
+// sent to it.
 constexpr int kIdleSeconds = 10;
 constexpr int kProbeSeconds = 2;
 constexpr int kProbes = 3;
@@ -53,7 +54,7 @@ bool SetOptions(int fd) {
   const auto set = [fd](int level, int option, int value) {
     return setsockopt(fd, level, option, &value, sizeof(value)) == 0;
   };
-  // After a restart, while connections of before are in TIME_WAIT.
+  // SO_REUSEADDR allows a restart while old connections are in TIME_WAIT.
   return set(SOL_SOCKET, SO_REUSEADDR, 1) && set(IPPROTO_TCP, TCP_NODELAY, 1) &&
          set(SOL_SOCKET, SO_KEEPALIVE, 1) &&
          set(IPPROTO_TCP, TCP_KEEPIDLE, kIdleSeconds) &&
@@ -62,9 +63,9 @@ bool SetOptions(int fd) {
          set(IPPROTO_TCP, TCP_USER_TIMEOUT, kUnacknowledgedMs);
 }
 
-// The address of a socket; its size is 0 where it has none.
+// Returns the address of a socket; its size is 0 if the socket has none.
 std::pair<sockaddr_in6, socklen_t> AddressOf(int fd) {
-  sockaddr_in6 address = {};  // which an IPv4 address fits into
+  sockaddr_in6 address = {};  // an IPv4 address fits into it
   socklen_t size = sizeof(address);
   if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
     size = 0;
@@ -72,12 +73,13 @@ std::pair<sockaddr_in6, socklen_t> AddressOf(int fd) {
   return {address, size};
 }
 
-// Both families have the port in the same place.
+// Returns the port, which is in the same place in both families.
 in_port_t& PortIn(sockaddr_in6& address) { return address.sin6_port; }
 static_assert(offsetof(sockaddr_in, sin_port) ==
               offsetof(sockaddr_in6, sin6_port));
 
-// Whether it is a socket that listens at this address; port 0 is any.
+// Returns whether `fd` is a socket that listens at this address; port 0 stands
+// for any port.
 bool ListensAt(int fd, const addrinfo& at) {
   int listens = 0;
   socklen_t option_size = sizeof(listens);
@@ -92,8 +94,9 @@ bool ListensAt(int fd, const addrinfo& at) {
   return std::memcmp(&address, &wanted, size) == 0;
 }
 
-// Not valid: none is kept that fits. One that does not fit gives its port back,
-// which the keeper's descriptor of it would hold.
+// Returns the kept socket, or an invalid descriptor if none is kept that fits.
+// A kept socket that does not fit is shut down: the keeper's descriptor of it
+// would otherwise hold the port.
 UniqueFd TakeKept(const TcpSocket& socket, const std::string& name,
                   const addrinfo& at) {
   if (socket.kept == nullptr) return UniqueFd();
@@ -123,7 +126,7 @@ absl::StatusOr<UniqueFd> Listen(const addrinfo& at,
   return fd;
 }
 
-// The same, where sockets that other options had before may be in the way.
+// Listens, even if kept sockets of earlier options are in the way.
 absl::StatusOr<UniqueFd> ListenBesideKept(const addrinfo& at,
                                           const TcpSocket& socket) {
   absl::StatusOr<UniqueFd> fd = Listen(at, socket.address);
@@ -151,7 +154,7 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Start(
   const absl::Cleanup free_found = [found] { freeaddrinfo(found); };
   std::vector<UniqueFd> sockets;
   for (const addrinfo* at = found; at != nullptr; at = at->ai_next) {
-    // The system may tell an address of a name twice.
+    // The system may return the same address of a name twice.
     if (std::ranges::any_of(sockets, [at](const UniqueFd& fd) {
           return ListensAt(fd.get(), *at);
         })) {
@@ -186,7 +189,8 @@ UniqueFd TcpListener::Connect() const {
   const auto [address, size] = AddressOf(sockets_.front().get());
   UniqueFd fd(socket(address.sin6_family,
                      SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP));
-  // The address of all addresses is this machine for one who connects.
+  // If the socket listens at all addresses, connecting to its address reaches
+  // this machine.
   if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), size) !=
           0 &&
       errno != EINPROGRESS) {

@@ -15,8 +15,8 @@ namespace pando {
 // A host:port to serve on.
 struct TcpSocket {
   std::string address;
-  // Where its sockets are kept for the next process, and under which name,
-  // which each gets with a number. Null: nowhere.
+  // Where its sockets are kept for the next process; null: nowhere. Each is
+  // kept under kept_name with a number.
   KeptDescriptors* kept = nullptr;
   std::string kept_name = {};
 };
@@ -27,18 +27,20 @@ struct TcpSocket {
 // the server that accepts from it.
 class TcpListener {
  public:
-  // Takes over sockets that are kept; callers who connected meanwhile wait in
-  // them. An error if another server listens there.
+  // Takes over sockets that are kept, in which callers wait that connected
+  // meanwhile, and makes the others. Returns an error if another server listens
+  // at the address.
   static absl::StatusOr<std::unique_ptr<TcpListener>> Start(
       const TcpSocket& socket);
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
 
   const std::vector<UniqueFd>& sockets() const { return sockets_; }
-  // That of the first one.
+  // Returns the port of the first socket.
   int port() const;
-  // A connection to the first one, which may still be under way: it wakes the
-  // thread that waits for callers. None if it fails at once.
+  // Returns a new connection to the first socket, which wakes the thread that
+  // waits for callers. It may not be established yet. It is not valid if
+  // connecting fails at once.
   UniqueFd Connect() const;
 
  private:

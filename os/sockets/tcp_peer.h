@@ -5,8 +5,8 @@
 
 namespace pando {
 
-// The address of the host at the other end of a TCP connection; empty: it is
-// gone already.
+// Returns the address of the host at the other end of a TCP connection, or ""
+// if the host is gone already.
 std::string TcpHostOf(int connection);
 
 }  // namespace pando

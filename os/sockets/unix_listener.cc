@@ -22,8 +22,8 @@
 namespace pando {
 namespace {
 
-// Connections that wait to be accepted. A caller that floods the socket makes
-// others wait behind so many.
+// The most connections that wait to be accepted. A caller that floods the
+// socket makes others wait behind so many.
 constexpr int kBacklog = 128;
 
 constexpr int kLockTries = 500;
@@ -52,9 +52,10 @@ absl::StatusOr<sockaddr_un> MakeAddress(const std::string& path) {
   return address;
 }
 
-// Two servers that start at once must not both find that no server listens:
-// one would remove the socket that the other has bound meanwhile. So one after
-// the other looks, binds and listens. The lock goes with the descriptor.
+// Locks the folder of a socket, until the returned descriptor is closed. Two
+// servers that start at once must not both find that no server listens: one
+// would remove the socket that the other has bound meanwhile. So each looks,
+// binds and listens while it holds the lock.
 absl::StatusOr<UniqueFd> LockFolderOf(const std::string& path) {
   const std::filesystem::path folder =
       std::filesystem::absolute(path).parent_path();
@@ -76,7 +77,8 @@ UniqueFd MakeSocket() {
       socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Makes way for a socket at path.
+// Removes a socket file at `path` whose server is gone. Returns an error if a
+// server answers there.
 absl::Status RemoveStaleSocket(const std::string& path) {
   ASSIGN_OR_RETURN(sockaddr_un address, MakeAddress(path));
   struct stat info;
@@ -108,7 +110,7 @@ int OptionOf(const UniqueFd& fd, int option) {
   return value;
 }
 
-// Whether a caller who connects to the path reaches this socket.
+// Returns OK if a caller who connects to the path reaches this socket.
 absl::Status CheckListensAt(const UniqueFd& fd, const std::string& path) {
   if (OptionOf(fd, SO_DOMAIN) != AF_UNIX ||
       OptionOf(fd, SO_TYPE) != SOCK_STREAM ||
@@ -126,15 +128,15 @@ absl::Status CheckListensAt(const UniqueFd& fd, const std::string& path) {
   if (lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
     return absl::FailedPreconditionError("its file is gone");
   }
-  // The file may be another socket's. Who connects is told which process has
-  // called listen last.
+  // The file may be another socket's. A caller who connects is told which
+  // process has called listen last, so we call listen and connect.
   const UniqueFd probe = MakeSocket();
   if (!probe.valid() || listen(fd.get(), kBacklog) != 0) {
     return Error("cannot probe", path);
   }
   if (connect(probe.get(), reinterpret_cast<sockaddr*>(&address),
               sizeof(address)) != 0) {
-    // EAGAIN: so many wait already, which they do for a living server.
+    // EAGAIN: the backlog is full, so the server lives.
     return errno == EAGAIN ? absl::OkStatus()
                            : Error("cannot connect to", path);
   }
@@ -147,7 +149,7 @@ absl::Status CheckListensAt(const UniqueFd& fd, const std::string& path) {
   return absl::OkStatus();
 }
 
-// Not valid: none is kept that fits.
+// Returns the kept socket, or an invalid descriptor if none is kept that fits.
 UniqueFd TakeKept(const UnixSocket& socket) {
   if (socket.kept == nullptr) return UniqueFd();
   UniqueFd fd = socket.kept->Take(socket.kept_name);
@@ -161,7 +163,7 @@ UniqueFd TakeKept(const UnixSocket& socket) {
   return UniqueFd();
 }
 
-// Which group a file gets that this process makes in the folder.
+// Returns the group of a file that this process makes in the folder.
 gid_t GroupOfNewFileIn(const UniqueFd& folder) {
   struct stat info;
   const bool gives = fstat(folder.get(), &info) == 0 && info.st_mode & S_ISGID;
@@ -193,11 +195,12 @@ absl::StatusOr<std::unique_ptr<UnixListener>> UnixListener::Start(
   }
   auto listener = absl::WrapUnique(new UnixListener(path, std::move(fd)));
   std::optional<gid_t> group = socket.group;
-  // One that is kept may have the group of an option that is gone.
+  // A kept socket may have the group of an option that is not given any more.
   if (!is_new && !group.has_value()) group = GroupOfNewFileIn(folder);
-  // No process can connect before it listens, whatever the mode is until then.
-  // Who may write to the folder may have put a link there: it is not followed.
-  // One that listens already takes our process for its server's from now on.
+  // No process can connect before the socket listens, whatever its mode is
+  // until then. A user who may write to the folder may have put a link there,
+  // so links are not followed. If the socket is a kept one, which listens
+  // already, callers see this process as its server from now on.
   constexpr uid_t kAsItIs = static_cast<uid_t>(-1);
   if ((group.has_value() && lchown(path.c_str(), kAsItIs, *group) != 0) ||
       fchmodat(AT_FDCWD, path.c_str(), socket.mode, AT_SYMLINK_NOFOLLOW) != 0 ||

@@ -18,9 +18,10 @@ namespace pando {
 struct UnixSocket {
   std::string path;
   mode_t mode = 0660;
-  // The group of the file; none: that of this process.
+  // The group of the file; none: the group of this process.
   std::optional<gid_t> group = {};
-  // Where it is kept for the next process, and under which name. Null: nowhere.
+  // Where the socket is kept for the next process, and under which name. If
+  // `kept` is null, it is not kept.
   KeptDescriptors* kept = nullptr;
   std::string kept_name = {};
 };
@@ -29,10 +30,10 @@ struct UnixSocket {
 // the file. Owned by the server that accepts from it.
 class UnixListener {
  public:
-  // Takes over a socket that is kept; callers who connected meanwhile wait in
-  // it. Else replaces a socket file whose server is gone. If a server answers
-  // there, or the file is no socket, it is left alone, and the result is an
-  // error.
+  // Takes over a socket that is kept, in which callers wait that connected
+  // meanwhile. Otherwise makes a new one, in place of a socket file whose
+  // server is gone. If a server answers at the path, or the file is no socket,
+  // it leaves the file alone and returns an error.
   static absl::StatusOr<std::unique_ptr<UnixListener>> Start(
       const UnixSocket& socket);
   // Removes the file, unless another one has taken its place.
@@ -46,7 +47,7 @@ class UnixListener {
  private:
   using FileId = std::pair<dev_t, ino_t>;
 
-  // Identifies the file at the path; none: there is no file.
+  // Identifies the file at the path; none if there is no file.
   static std::optional<FileId> FileAt(const std::string& path);
 
   UnixListener(std::string path, UniqueFd fd)

@@ -16,10 +16,10 @@ struct UnixPeer {
   bool operator==(const UnixPeer&) const = default;
 };
 
-// The peer of a connected Unix socket.
+// Returns the peer of a connected Unix socket.
 UnixPeer UnixPeerOf(int fd);
 
-// "unix:uid=1000,pid=42", for the log.
+// Returns the peer's name for the log: "unix:uid=1000,pid=42".
 std::string NameOf(const UnixPeer& peer);
 
 }  // namespace pando

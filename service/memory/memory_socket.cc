@@ -106,7 +106,7 @@ void MemorySocket::Run() {
   std::vector<pollfd> polled;
   while (true) {
     const bool accepts = Clock::now() >= accept_after_;
-    // A negative descriptor is one that poll leaves out.
+    // poll leaves out negative descriptors.
     polled.assign({{stop_.get(), POLLIN, 0},
                    {accepts ? listener_->fd() : -1, POLLIN, 0}});
     for (const Peer& peer : peers_) {

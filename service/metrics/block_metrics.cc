@@ -1,4 +1,5 @@
-// The block memory: which blocks are in it, and who finds and evicts them.
+// The metrics of the block memory: the blocks in it, and how they are found and
+// evicted.
 
 #include "service/metrics/catalogue.h"
 
@@ -7,7 +8,8 @@ namespace {
 
 using Snapshot = MetricsSnapshot;
 
-// Blocks by state, each counted by `measure` of its kind.
+// Collects series of blocks by state, each block counted as `measure` of its
+// kind.
 template <typename Measure>
 Metric::Collect ByState(Measure measure) {
   return [measure](const Snapshot& s, Samples& out) {

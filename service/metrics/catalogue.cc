@@ -19,7 +19,8 @@ std::string TypeName(prometheus::MetricType type) {
   }
 }
 
-// A server that has just started, learns of reuse and has a tier.
+// Returns the snapshot of a server that has just started, learns reuse and has
+// a tier.
 MetricsSnapshot Specimen() {
   MetricsSnapshot snapshot;
   snapshot.cache.reuse.emplace();
@@ -27,7 +28,7 @@ MetricsSnapshot Specimen() {
   return snapshot;
 }
 
-// The values that the label has in the specimen.
+// Returns the values that a label has in the specimen.
 std::vector<std::string> ValuesOf(const prometheus::MetricFamily& family,
                                   size_t label) {
   std::vector<std::string> values;

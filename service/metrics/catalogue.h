@@ -13,13 +13,15 @@ struct MetricGroup {
   std::vector<Metric> metrics;
 };
 
-// Every metric of pandod. Both /metrics and docs/metrics.md are made from it.
+// Returns every metric of pandod. Both /metrics and docs/metrics.md are made
+// from this list.
 const std::vector<MetricGroup>& MetricCatalogue();
 
-// The label of metrics that have a series for each class of namespaces.
+// Returns the label of metrics that have a series for each quota class.
 MetricLabel NamespaceClassLabel();
 
-// The parts of the catalogue, each in a file of its own.
+// The parts of the catalogue, each in a file of its own. Only MetricCatalogue
+// calls them.
 std::vector<Metric> PrefixMetrics();
 std::vector<Metric> PoolMetrics();
 std::vector<Metric> BlockMetrics();
@@ -33,9 +35,9 @@ std::vector<Metric> CoreMetrics();
 std::vector<Metric> RpcCallMetrics();
 std::vector<Metric> ProcessMetrics();
 
-// The catalogue for programs: a JSON list of {group, name, type, help, labels,
-// buckets}. A label has the list `values`, or, when they differ from server to
-// server, a text `any` that describes them.
+// Returns the catalogue for programs: a JSON list of {group, name, type, help,
+// labels, buckets}. A label has the list `values`, or, if they differ from
+// server to server, a text `any` that describes them.
 std::string MetricCatalogueJson();
 
 }  // namespace pando

@@ -16,7 +16,7 @@ constexpr size_t kShownClasses = 8;
 // Sessions beyond this number, in the order of their opening, are shown as one,
 // too.
 constexpr uint32_t kListedSessions = 32;
-// The same of kinds of blocks.
+// More labels of kinds than this are shown as one, too.
 constexpr size_t kListedKinds = 16;
 
 void Add(const ClassTraffic& from, ClassTraffic& to) {
@@ -29,7 +29,8 @@ void Add(const ClassTraffic& from, ClassTraffic& to) {
   to.quota_rejections += from.quota_rejections;
 }
 
-// The last class of the cache, which has no name, is the one of all others.
+// Returns the figures of the quota classes. The last class of the cache, which
+// has no name, is the one of all other namespaces.
 std::vector<NamespaceClassFigures> ClassesOf(const CacheStats& cache) {
   const std::vector<ClassTraffic>& traffic = cache.measured.classes;
   const size_t configured = traffic.size() - 1;
@@ -52,8 +53,8 @@ std::vector<NamespaceClassFigures> ClassesOf(const CacheStats& cache) {
   return shown;
 }
 
-// What is left of `whole` without its parts; never negative, although the two
-// were counted at different moments.
+// Returns `whole` without `part`. It is never negative, although the two were
+// counted at different moments.
 uint64_t Rest(uint64_t whole, uint64_t part) {
   return whole > part ? whole - part : 0;
 }
@@ -69,8 +70,9 @@ void Add(const WorkerFigures& from, WorkerFigures& to) {
   to.reserved_pages += from.reserved_pages;
 }
 
-// The listed sessions of workers, those of one name added up; last the sum of
-// all others. pandod's own sessions are the oldest, and so are always listed.
+// Returns the listed sessions of workers, where sessions of the same name are
+// added up; the last entry is the sum of all others. pandod's own sessions are
+// the oldest, and so are always listed.
 std::vector<WorkerFigures> WorkersOf(const SessionList& listed,
                                      const CacheStats& cache) {
   const std::string others = WorkerFigures().name;
@@ -111,7 +113,8 @@ void Add(const KindStats& from, const BlockStats& blocks,
   Add(from.counters, to);
 }
 
-// The listed kinds, those of one label added up; last the sum of all others.
+// Returns the listed kinds, where kinds of the same label are added up; the
+// last entry is the sum of all others.
 std::vector<BlockKindFigures> BlockKindsOf(const BlockStats& blocks,
                                            const BlockTierFigures& tier) {
   BlockKindFigures others;

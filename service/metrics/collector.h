@@ -25,11 +25,11 @@
 namespace pando {
 
 // Makes the metrics of the catalogue at each scrape, from one snapshot. The
-// figures of the cache are all of one moment: pages by state always sum to the
-// capacity. Owned by Server; thread-safe.
+// figures of the cache in it are all of one moment, so pages by state always
+// sum to the capacity. Owned by Server; thread-safe.
 class MetricsCollector : public prometheus::Collectable {
  public:
-  // All outlive this.
+  // All pointers outlive the collector.
   struct Sources {
     PrefixCache* cache;
     BlockCache* blocks;
@@ -38,9 +38,9 @@ class MetricsCollector : public prometheus::Collectable {
     const RegretMeter* regret;
     const PendingMatches* pending_matches;
     const EventsService* events;
-    const KvEvents* kv_events;    // null: routers are not told
+    const KvEvents* kv_events;    // null: routers get no events
     const Tiers* tiers;           // null: there are none
-    const BlockTier* block_tier;  // null: there is none
+    const BlockTier* block_tier;  // null: there is no such tier
     const RpcMetrics* rpc;
     const LaneServer* lanes;  // null: there are none
     const PeerFilter* peers;

@@ -1,4 +1,4 @@
-// The time that the index takes.
+// The metrics of the time that the cache's index takes.
 
 #include <utility>
 

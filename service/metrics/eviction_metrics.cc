@@ -1,5 +1,5 @@
-// What left the cache to make room, how much of it was missed, and what LRU
-// would have kept.
+// The metrics of eviction: what left the cache to make room, how much of it was
+// missed, and what LRU would have kept.
 
 #include <utility>
 
@@ -31,7 +31,7 @@ void ForEachPolicy(F&& visit) {
   }
 }
 
-// The one series of a metric; none while reuse is not learnt.
+// Collects the one series of a metric, or none while reuse is not learnt.
 template <typename Figure>
 Metric::Collect WhileLearnt(Figure ReuseStats::*figure) {
   return [figure](const Snapshot& s, Samples& out) {

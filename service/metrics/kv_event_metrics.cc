@@ -1,4 +1,4 @@
-// The events that routers on other machines hear.
+// The metrics of the events that routers get over ZeroMQ.
 
 #include "service/metrics/catalogue.h"
 

@@ -1,4 +1,4 @@
-// Who holds what, and for how long.
+// The metrics of locks, and of the sessions that hold them.
 
 #include "service/metrics/catalogue.h"
 

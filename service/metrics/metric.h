@@ -20,8 +20,8 @@ class Samples;
 
 struct MetricLabel {
   std::string name;
-  // Describes the values when they differ from server to server; empty when all
-  // of them have a series from the start.
+  // Describes the values, if they differ from server to server. It is empty if
+  // all values have a series from the start.
   std::string values;
 };
 
@@ -37,10 +37,10 @@ struct Metric {
   Collect collect;
 };
 
-// The series of one metric; Metric::collect adds them, each with a value for
-// every label. A metric must always add all series that it can have, in the
-// same order (only workers, what is learnt, and a shared store come and go).
-// Invisible characters in label values are escaped.
+// The series of one metric. Metric::collect adds them, each with a value for
+// every label. It must always add all series that the metric can have, in the
+// same order; only those of workers, of learnt reuse and of a shared store may
+// come and go. Invisible characters in label values are escaped.
 class Samples {
  public:
   explicit Samples(const Metric& metric);
@@ -59,15 +59,15 @@ class Samples {
   prometheus::MetricFamily family_;
 };
 
-// Collects all series of `metric`.
+// Returns all series of `metric`.
 prometheus::MetricFamily CollectMetric(const Metric& metric,
                                        const MetricsSnapshot& snapshot);
 
-// Shorthands for metrics with one number and no labels.
+// Make metrics with one number and no labels.
 using NumberOf = std::function<double(const MetricsSnapshot&)>;
 Metric Counter(std::string name, std::string help, NumberOf number);
 Metric Gauge(std::string name, std::string help, NumberOf number);
-// Metrics with labels.
+// Make metrics with labels.
 Metric Counter(std::string name, std::string help,
                std::vector<MetricLabel> labels, Metric::Collect collect);
 Metric Gauge(std::string name, std::string help,

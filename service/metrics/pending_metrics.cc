@@ -1,4 +1,4 @@
-// Computations that were not done twice.
+// The metrics of single flight: computations that were not done twice.
 
 #include "service/metrics/catalogue.h"
 

@@ -1,4 +1,4 @@
-// The pages of the pool: what they are used for, and who gets them.
+// The metrics of the pool's pages: what they are used for, and who gets them.
 
 #include "absl/strings/str_cat.h"
 #include "service/metrics/catalogue.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Snapshot = MetricsSnapshot;
 
-// Pages by state, each counted as `unit`.
+// Adds series of pages by state, each page counted as `unit`.
 void AddStates(const PageCounts& pages, double unit, Samples& out) {
   out.Add({"free"}, pages.free * unit);
   out.Add({"reserved"}, pages.reserved * unit);
@@ -18,7 +18,7 @@ void AddStates(const PageCounts& pages, double unit, Samples& out) {
   out.Add({"padding"}, pages.padding * unit);
 }
 
-// 0 is not known.
+// Returns the number as a text, or "" for 0, which means that it is not known.
 std::string Known(uint32_t number) {
   return number == 0 ? "" : absl::StrCat(number);
 }

@@ -1,4 +1,4 @@
-// What the cache found and took in.
+// The metrics of what the cache found and took in.
 
 #include "service/metrics/catalogue.h"
 
@@ -11,7 +11,7 @@ double TokensOf(const Snapshot& s, uint64_t pages) {
   return static_cast<double>(pages) * s.pool.page_tokens;
 }
 
-// Series of one number for each class of namespaces.
+// Collects series of one number for each quota class.
 template <typename NumberOfClass>
 Metric::Collect ByClass(NumberOfClass number) {
   return [number](const Snapshot& s, Samples& out) {

@@ -13,7 +13,7 @@
 namespace pando {
 namespace {
 
-// Seconds from 1970 to the boot of the machine.
+// Returns the seconds from 1970 to the boot of the machine.
 double BootTime() {
   std::ifstream file("/proc/stat");
   for (std::string word; file >> word;) {
@@ -23,8 +23,8 @@ double BootTime() {
   return 0;
 }
 
-// Fields of proc(5), /proc/[pid]/stat, from number 3 on: the name before them
-// may hold anything.
+// Reads fields of /proc/self/stat, see proc(5), from number 3 on: the name
+// before them may contain any characters.
 void ReadStat(ProcessFigures& figures) {
   std::ifstream file("/proc/self/stat");
   std::string line;

@@ -5,7 +5,7 @@
 
 namespace pando {
 
-// The kernel's figures of this process.
+// What the kernel tells about this process.
 struct ProcessFigures {
   double start_time_seconds = 0;  // since 1970
   double cpu_seconds = 0;         // user and system
@@ -16,7 +16,7 @@ struct ProcessFigures {
   uint64_t threads = 0;
 };
 
-// A figure that cannot be read is zero.
+// Reads the figures. A figure that cannot be read is zero.
 ProcessFigures ReadProcessFigures();
 
 }  // namespace pando

@@ -1,4 +1,4 @@
-// The process, with the names that Prometheus clients use.
+// The metrics of the process, with the names that Prometheus clients use.
 
 #include "service/metrics/catalogue.h"
 

@@ -12,7 +12,7 @@
 namespace pando {
 
 // Feeds a RegretIndex with what enters and leaves the cache, on a thread of its
-// own, so that calls neither hash pages nor wait for this. Owned by Server;
+// own, so that calls neither hash pages nor wait for it. Owned by Server;
 // thread-safe.
 class RegretMeter {
  public:
@@ -20,7 +20,7 @@ class RegretMeter {
   explicit RegretMeter(PrefixCache* cache);
   ~RegretMeter();
 
-  // The figures of some milliseconds ago.
+  // Returns the figures as of some milliseconds ago.
   RegretFigures Figures() const;
 
  private:

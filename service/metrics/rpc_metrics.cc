@@ -1,4 +1,4 @@
-// Calls, with the names that gRPC middlewares use.
+// The metrics of calls, with the names that gRPC middlewares use.
 
 #include "service/metrics/catalogue.h"
 

@@ -30,7 +30,7 @@ struct PoolFigures {
   std::string dtype;
   std::string layout;   // the order of memory, or "open" or "none"
   uint32_t layers = 0;  // 0: the pool has no layout
-  uint32_t heads = 0;   // 0: it has none, or its pages are opaque
+  uint32_t heads = 0;   // 0: no layout, or opaque pages
   uint32_t head_size = 0;
   std::string model;
 };
@@ -59,8 +59,8 @@ struct BlockKindFigures {
   uint64_t hits = 0;
   uint64_t misses = 0;
   uint64_t evictions = 0;
-  uint64_t stored = 0;  // in the disk tier
-  uint64_t loaded = 0;  // from there
+  uint64_t stored = 0;  // blocks stored in the disk tier
+  uint64_t loaded = 0;  // blocks loaded from the disk tier
 };
 
 // Everything that the metrics are made from, at one scrape.
@@ -78,7 +78,7 @@ struct MetricsSnapshot {
   Histogram<kPendingWaitSeconds> pending_wait_seconds;
   uint64_t dropped_events = 0;
   KvEventFigures kv_events;
-  // None where there is no such tier; of a disk there always are.
+  // None if there is no such tier. The figures of the disk tier always exist.
   std::optional<TierFigures> host_tier;
   TierFigures disk_tier;
   std::optional<TierFigures> remote_tier;

@@ -7,7 +7,7 @@ namespace {
 
 using Snapshot = MetricsSnapshot;
 
-// Those of the host tier and the shared store are there where there is one.
+// Series of the host tier and of the shared store exist only if there is one.
 MetricLabel LocalTierLabel() {
   return {"tier", "`disk`; with `--tier-host-bytes` also `host`"};
 }
@@ -18,7 +18,8 @@ MetricLabel TierLabel() {
           "also `remote`"};
 }
 
-// `add` adds the series of one tier, which is of this machine.
+// Collects a metric with series for each tier of this machine. `add` adds the
+// series of one tier.
 template <typename Add>
 Metric::Collect ByLocalTier(Add add) {
   return [add](const Snapshot& s, Samples& out) {
@@ -34,7 +35,8 @@ Metric::Collect OfLocalTier(uint64_t TierFigures::*number) {
       });
 }
 
-// `add` adds the series of one tier.
+// Collects a metric with series for each tier. `add` adds the series of one
+// tier.
 template <typename Add>
 Metric::Collect ByTier(Add add) {
   return [add](const Snapshot& s, Samples& out) {
@@ -43,7 +45,8 @@ Metric::Collect ByTier(Add add) {
   };
 }
 
-// Series of pages that went either way, each worth `unit`.
+// Collects series of the pages that were stored and loaded, each page counted
+// as `unit`.
 template <typename Unit>
 Metric::Collect ByDirection(Unit unit) {
   return ByTier([unit](const char* tier, const TierFigures& t, Samples& out) {

@@ -1,4 +1,4 @@
-// What each worker holds, by the name that it gave itself.
+// The metrics of what each worker holds, by the name that it gave itself.
 
 #include "service/metrics/catalogue.h"
 
