@@ -15,6 +15,7 @@ namespace pando {
 template <const auto& kBounds>
 class SharedHistogram {
  public:
+  // Records `value` as if it had come `times` times.
   void Record(double value, uint64_t times = 1) {
     counts_[BucketOf<kBounds>(value)].fetch_add(times,
                                                 std::memory_order_relaxed);

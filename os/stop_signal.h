@@ -14,6 +14,7 @@ namespace pando {
 // Thread-safe.
 class StopSignal {
  public:
+  // Ends the waits that are under way, and all later ones at once.
   void Notify() {
     const std::lock_guard hold(mutex_);
     is_notified_ = true;

@@ -157,7 +157,7 @@ class Server {
   SelfCheck self_check_;
   std::optional<gid_t> socket_group_;
   PeerFilter peer_filter_;
-  std::unique_ptr<AccessControl> access_;  // null: everybody may do all
+  std::unique_ptr<AccessControl> access_;  // null: no credentials
   std::unique_ptr<PageVerifier> verifier_;
   std::unique_ptr<OpenPool> open_pool_;  // null: the pool has a layout
 

@@ -30,6 +30,7 @@ class KeptDescriptors {
   KeptDescriptors(KeptDescriptors&&) = default;
   KeptDescriptors& operator=(KeptDescriptors&&) = default;
 
+  // Returns whether there is a keeper that takes descriptors.
   bool has_keeper() const { return has_keeper_; }
   // Returns a descriptor of what is kept under this name. It is not valid if
   // there is nothing, or if it was taken before.

@@ -5,6 +5,8 @@
 
 namespace pando {
 
+// What AcceptFrom found. If `fd` is not valid and is_out_of_descriptors is
+// false, no connection is waiting.
 struct AcceptResult {
   UniqueFd fd;  // not valid if none was accepted
   // True if a connection is waiting, but no descriptor or memory is free for

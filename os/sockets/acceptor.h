@@ -26,6 +26,7 @@ class Acceptor {
     std::function<void(UniqueFd)> on_connected;
   };
 
+  // Starts the thread, which accepts from all `sources`.
   static absl::StatusOr<std::unique_ptr<Acceptor>> Start(
       std::vector<Source> sources);
   ~Acceptor();

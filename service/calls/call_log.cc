@@ -32,7 +32,8 @@ void LogRefusedCall(const AnsweredCall& call) {
     LogCall(LogLevel::kError, "call failed", call);
     return;
   }
-  // A full pool, or a caller who left, is not an error of anyone.
+  // A full pool and a caller who left are usual, so these refusals are logged
+  // only at the debug level.
   const bool is_usual =
       absl::IsCancelled(status) || absl::IsResourceExhausted(status);
   LogCall(is_usual ? LogLevel::kDebug : LogLevel::kInfo, "call refused", call);

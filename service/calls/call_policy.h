@@ -42,6 +42,7 @@ class CallPolicy {
     std::function<void()> after_handler = nullptr;
   };
 
+  // Sets the rules. To be called before the first call.
   void Configure(Config config) {
     turn_.set_after_handler(std::move(config.after_handler));
     config_ = std::move(config);
@@ -54,6 +55,7 @@ class CallPolicy {
 
   CallRates& call_rates() { return call_rates_; }
 
+  // Returns whether a call that spent this time in its handler is to be logged.
   bool IsSlow(absl::Duration time) const {
     return config_.slow_call > absl::ZeroDuration() &&
            time >= config_.slow_call;
@@ -98,7 +100,7 @@ class CallPolicy {
                                  : config_.access->NameOf(who));
   }
 
-  // Whether the caller may see the contents of all namespaces.
+  // Returns whether the caller may see the contents of all namespaces.
   template <typename GetCaller>
   bool SpansNamespaces(GetCaller&& caller) const {
     return config_.access == nullptr ||

@@ -89,6 +89,7 @@ class RpcMetrics {
                           const std::string& type = "unary",
                           const std::string& transport = "grpc");
 
+  // Returns the counts of all methods, in the order of their first ForMethod.
   std::vector<MethodFigures> Figures() const;
 
  private:

@@ -76,7 +76,7 @@ class ServedCall : public WaitingCall {
     Handle();
   }
 
-  // Whether the call has begun and was not answered at once.
+  // Returns whether the call has begun and was not answered at once.
   bool waits() const { return waits_; }
 
   const MethodPointer<Request, Response>& method() const { return method_; }

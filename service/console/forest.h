@@ -19,6 +19,7 @@ struct Totals {
   uint32_t locked_pages = 0;
   uint32_t idle = UINT32_MAX;  // of the node used last, in tenths of a second
 
+  // Adds the totals of another subtree: sums, and the smaller `idle`.
   void Add(const Totals& other);
 };
 

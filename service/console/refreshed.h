@@ -22,6 +22,7 @@ class Refreshed {
   explicit Refreshed(std::function<std::shared_ptr<const T>()> make)
       : make_(std::move(make)) {}
 
+  // Returns the value; makes it first if it is too old.
   std::shared_ptr<const T> Get() {
     absl::MutexLock hold(&mutex_);
     const absl::Time begin = MonotonicNow();
@@ -35,7 +36,8 @@ class Refreshed {
 
  private:
   static constexpr absl::Duration kShortest = absl::Milliseconds(400);
-  // A twentieth of a processor at most.
+  // After each making, the value is kept for 19 times as long as that took, so
+  // making it takes at most a twentieth of a CPU.
   static constexpr int kRestShare = 19;
 
   const std::function<std::shared_ptr<const T>()> make_;

@@ -118,7 +118,7 @@ BatchedCalls::BatchedCalls(CallPolicy* policy, const DataPath& data_path,
 }
 
 BatchedCalls::~BatchedCalls() {
-  waits_ = false;  // nobody has to be told
+  waits_ = false;  // the batch is not resumed
   for (const auto& call : std::span(calls_).first(begun_)) {
     if (!call->IsAnswered()) call->End();
   }

@@ -31,6 +31,7 @@ class HealthService {
                 const std::vector<std::string>& services);
   ~HealthService();
 
+  // Serves its methods over gRPC. To be called before the server starts.
   void Register(RpcMetrics& metrics);
   // Tells every watcher the new status, once.
   void AnnounceDrain();

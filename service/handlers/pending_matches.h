@@ -46,7 +46,7 @@ class PendingMatches {
   // The name that a caller gives to a call.
   using Name = std::pair<SessionId, RequestId>;
 
-  // All outlive this; `server` has not started yet.
+  // Both pointers outlive this. REQUIRES: `server` has not started.
   PendingMatches(PrefixCache* cache, RpcServer* server);
 
   // Reports that a wait is over. The cache calls this (on_wait_over).

@@ -43,6 +43,7 @@ class SessionService {
                  const std::atomic<bool>* is_draining, Config config);
   ~SessionService();
 
+  // Serves its methods over gRPC. To be called before the server starts.
   void Register(RpcMetrics& metrics);
   // Ends a session. Answers once the session holds nothing, and returns none
   // between two steps until then.

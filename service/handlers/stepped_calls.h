@@ -38,7 +38,7 @@ class SteppedCalls {
     virtual bool Abandon() { return false; }
   };
 
-  // Both outlive this; `server` has not started yet.
+  // Both pointers outlive this. REQUIRES: `server` has not started.
   SteppedCalls(PrefixCache* cache, RpcServer* server)
       : cache_(cache),
         next_step_(server->AddWakeup([this] { ResumeNext(); })) {}

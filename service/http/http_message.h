@@ -9,6 +9,7 @@
 
 namespace pando {
 
+// A request for the console.
 struct HttpRequest {
   std::string method;
   std::string path;
@@ -16,6 +17,7 @@ struct HttpRequest {
   std::string body = {};
 };
 
+// A reply to it. `status` is the HTTP status; `headers` are further headers.
 struct HttpReply {
   int status = 200;
   std::string content_type;

@@ -17,6 +17,7 @@ namespace pando {
 // call Show; any thread may call Share.
 class GaugeBoard {
  public:
+  // Makes the page, or returns why its memory cannot be made.
   static absl::StatusOr<std::unique_ptr<GaugeBoard>> Create() {
     ASSIGN_OR_RETURN(SharedMemory memory,
                      SharedMemory::Create("pando-gauges", lane::kGaugePageBytes,

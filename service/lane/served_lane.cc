@@ -102,7 +102,7 @@ void ServedLane::CopyMore(Taken& taken, size_t most) const {
 
 void ServedLane::SetAwake(bool is_awake) {
   header().awake.store(is_awake ? 1 : 0, kRelaxed);
-  // Either we see a call when we look once more, or its caller sees this.
+  // Either pandod sees a call when it looks once more, or the caller sees this.
   std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
@@ -113,7 +113,8 @@ void ServedLane::Publish(uint32_t index, SlotState state, uint32_t code,
   slot.code.store(code, kRelaxed);
   slot.answer_bytes.store(static_cast<uint32_t>(bytes), kRelaxed);
   slot.state.store(WordOf(state), std::memory_order_release);
-  // Either we see who sleeps, or they see the answer before they sleep.
+  // Either this thread sees who sleeps, or they see the answer before they
+  // sleep.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   switch (static_cast<Sleeper>(slot.sleeper.load(kRelaxed))) {
     case Sleeper::kNobody:
@@ -137,7 +138,8 @@ void ServedLane::CountAnswer() {
 
 void ServedLane::Close() {
   header().closed.store(1, kRelaxed);
-  // A worker submits, then looks whether the lane is closed.
+  // A worker submits a call, and then looks whether the lane is closed. So
+  // either the worker sees that, or this loop sees the call.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (uint32_t i = 0; i < slots_; ++i) {
     lane::Slot& slot = lane::SlotAt(memory_.data(), i);

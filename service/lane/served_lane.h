@@ -51,6 +51,7 @@ class ServedLane {
 
   enum class Next { kCall, kNothing, kBroken };
 
+  // Makes the memory and the doorbell of a lane, or returns why it cannot.
   static absl::StatusOr<std::unique_ptr<ServedLane>> Create(
       const Config& config);
 

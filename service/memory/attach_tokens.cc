@@ -37,7 +37,8 @@ absl::StatusOr<AttachToken> AttachTokens::Issue(
 
 void AttachTokens::DropExpired(IssuedTokens& tokens) {
   const Clock::time_point now = Clock::now();
-  // A loop, because clang's analysis of locks does not look into lambdas.
+  // This is a loop, because clang's analysis of locks does not look into
+  // lambdas.
   for (auto token = tokens.begin(); token != tokens.end();) {
     const auto here = token++;
     if (here->second.expires > now) continue;

@@ -139,7 +139,8 @@ int MemorySocket::MillisecondsToNextDeadline(bool accepts) const {
 }
 
 void MemorySocket::AcceptPeers() {
-  // Only so many at a time, so that connected peers are heard meanwhile.
+  // Accepts only so many peers at a time, so that connected peers are served
+  // meanwhile.
   for (int i = 0; i < kAcceptedAtOnce; ++i) {
     const Clock::time_point now = Clock::now();
     if (now < accept_after_) return;

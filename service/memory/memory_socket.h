@@ -26,6 +26,7 @@
 
 namespace pando {
 
+// The status in the server's message; see MemorySocket.
 enum class MemorySocketStatus : uint32_t {
   kOk = 0,
   // The token is unknown, used, too old or another process's, or its session
@@ -89,6 +90,7 @@ class MemorySocket {
   using Share = std::function<absl::StatusOr<std::vector<SharedDescriptor>>(
       const AttachGrant& grant, const UnixPeer& peer)>;
 
+  // Starts to serve, or returns why it cannot listen at the path.
   static absl::StatusOr<std::unique_ptr<MemorySocket>> Start(Config config,
                                                              Share share);
   ~MemorySocket();

@@ -88,7 +88,7 @@ void ProcessWatcher::Forget(WriterId writer) {
 void ProcessWatcher::Run() {
   while (true) {
     epoll_event event;
-    // Only EINTR is possible.
+    // The only possible error is EINTR.
     if (epoll_wait(epoll_.get(), &event, 1, -1) != 1) continue;
     if (event.data.u64 == kStopEvent) return;
     const WriterId writer(event.data.u64);

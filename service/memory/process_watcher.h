@@ -24,6 +24,7 @@ class ProcessWatcher {
  public:
   using OnExit = std::function<void(WriterId writer)>;
 
+  // Starts the thread that calls on_exit.
   static absl::StatusOr<std::unique_ptr<ProcessWatcher>> Start(OnExit on_exit);
   ~ProcessWatcher();
   ProcessWatcher(const ProcessWatcher&) = delete;

@@ -8,6 +8,7 @@
 
 namespace pando {
 
+// A group of metrics, with its title in the documentation.
 struct MetricGroup {
   std::string title;
   std::vector<Metric> metrics;

@@ -18,6 +18,7 @@ namespace pando {
 
 class Samples;
 
+// A label of a metric: its name, and which values it has.
 struct MetricLabel {
   std::string name;
   // Describes the values, if they differ from server to server. It is empty if

@@ -110,12 +110,14 @@ struct Options {
   // How long pages of a lost session stay in quarantine if it is not known
   // whether a writer lives.
   absl::Duration quarantine = absl::Seconds(10);
+  // How long a token for the memory socket is valid.
   absl::Duration attach_token_ttl = absl::Seconds(5);
   uint32_t max_tokens_per_request = 1048576;
   uint32_t max_attach_tokens_per_session = 64;
   // Bytes of the arena of each lane; 0: there are no lanes.
   uint32_t lane_bytes = 8 << 20;
   uint32_t max_lanes = 256;
+  // How long a lane's ends spin for the next call or answer before they sleep.
   absl::Duration lane_spin = absl::Microseconds(20);
   uint32_t max_calls_per_connection = 1000;
   // Limits of one session; zero: no limit.
@@ -158,6 +160,7 @@ struct Options {
   std::string tier_write = "at-once";
   // auto or no.
   std::string keep = "auto";
+  // How long running requests may take to finish once the server drains.
   absl::Duration drain_timeout = absl::Seconds(25);
   // Zero: never.
   absl::Duration check_invariants_every = absl::ZeroDuration();

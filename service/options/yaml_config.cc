@@ -23,8 +23,8 @@ void Flatten(const YAML::Node& node, const std::string& key,
   const auto begins_so = [&](const std::string& name) {
     return absl::StartsWith(name, key + "-");
   };
-  // A key that leads to no option is not descended into: through an alias a map
-  // may contain itself.
+  // Does not descend below a key that leads to no option, because through an
+  // alias a map may contain itself.
   if (node.IsMap() && std::any_of(known.begin(), known.end(), begins_so)) {
     for (const auto& entry : node) {
       Flatten(entry.second, key + "-" + entry.first.as<std::string>(), known,

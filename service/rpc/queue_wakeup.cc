@@ -9,7 +9,8 @@ namespace pando {
 void QueueWakeup::Request() {
   absl::MutexLock hold(&mutex_);
   if (queue_ == nullptr || std::exchange(is_requested_, true)) return;
-  // Not "now", which gRPC rounds up to the next millisecond.
+  // The alarm is set to the past, because gRPC rounds "now" up to the next
+  // millisecond.
   alarm_.Set(queue_, gpr_inf_past(GPR_CLOCK_MONOTONIC), this);
 }
 

@@ -139,7 +139,7 @@ absl::Status RpcServer::Start(const Config& config) {
 
 absl::Status RpcServer::Listen(const Config& config) {
   std::vector<Acceptor::Source> sources;
-  // Used by the acceptor's thread alone.
+  // Only the acceptor's thread uses it.
   const auto rates = std::make_shared<ConnectionRates>();
   if (!config.socket.path.empty()) {
     ASSIGN_OR_RETURN(unix_listener_, UnixListener::Start(config.socket));

@@ -54,7 +54,7 @@ class RpcServer final : public TurnActions {
     PeerFilter* filter = nullptr;
     // Where to listen for TCP. With an empty address there is no TCP.
     TcpSocket tcp = {};
-    // Null: TCP connections are not encrypted.
+    // The credentials for TCP; null: TCP connections are not encrypted.
     std::shared_ptr<grpc::ServerCredentials> tcp_credentials = nullptr;
     // The bytes of the largest request.
     int max_receive_bytes = 0;

@@ -16,8 +16,8 @@ namespace {
 constexpr size_t kOwnersKept = 1024;
 constexpr std::string_view kBearer = "Bearer ";
 
-// A name of the certificate of `call`: one of its alternative names, or, when
-// it has none, its common name.
+// Returns whether the certificate of `call` has this name: as one of its
+// alternative names or, if it has none, as its common name.
 bool HasCertificateName(const grpc::ServerContext& call,
                         const std::string& name) {
   for (const grpc::string_ref& known : call.auth_context()->GetPeerIdentity()) {

@@ -27,6 +27,7 @@ struct NamespacePattern {
   std::string extra_key = "*";
   std::string cache_salt = "*";
 
+  // Returns whether the namespace of this extra_key and cache_salt matches.
   bool Matches(const std::string& key, const std::string& salt) const;
   bool operator==(const NamespacePattern&) const = default;
 };
@@ -42,6 +43,7 @@ struct Credential {
   // The namespaces it may name; empty: all.
   std::vector<NamespacePattern> namespaces = {};
 
+  // Returns whether the caller may name this namespace.
   bool MayName(const std::string& extra_key, const std::string& salt) const;
   bool operator==(const Credential&) const = default;
 };

@@ -42,6 +42,8 @@ class EventHistory {
   // For the feed: returns the number that the next event gets. Numbers begin
   // with 1.
   uint64_t next_sequence() const;
+  // For the feed: adds the next event, and drops the oldest ones beyond the
+  // limits.
   void Append(grpc::Slice event);
   // For the feed: returns the snapshot that watchers wait for, or null if none
   // waits.

@@ -29,6 +29,7 @@ class EventsService {
   EventsService(PrefixCache* cache, RpcServer* server, uint64_t epoch,
                 uint32_t history_events, std::vector<EventSink*> others);
 
+  // Serves its method over gRPC. To be called before the server starts.
   void Register(RpcMetrics& metrics);
 
   // Ends the watches of callers who may not watch any more.
