@@ -11,7 +11,7 @@
 namespace pando::keeper {
 namespace {
 
-constexpr int kFirst = 3;  // of the descriptors that are handed down
+constexpr int kFirst = 3;  // the first descriptor that is handed down
 constexpr int kCannotExecute = 127;
 
 // Puts the descriptors where sd_listen_fds(3) looks for them. Returns false on

@@ -20,7 +20,7 @@ namespace {
 // How long to wait for a manager whose queue of messages is full.
 constexpr timeval kPatience = {.tv_sec = 5, .tv_usec = 0};
 
-// The value of a variable as a whole number.
+// Returns the value of an environment variable as a whole number, or none.
 template <typename T>
 std::optional<T> NumberIn(const char* variable) {
   const char* const text = std::getenv(variable);

@@ -188,7 +188,7 @@ int Main(int argc, char** argv) {
     std::fputs(text.c_str(), stdout);
     return EXIT_SUCCESS;
   }
-  // The system calls a process that began anew "exe".
+  // A process that began anew by /proc/self/exe would be named "exe".
   pthread_setname_np(pthread_self(), "pandod");
   // Debian's Abseil looks for deadlocks at each lock, also at gRPC's. That
   // takes a tenth of a call's time.

@@ -37,7 +37,8 @@ constexpr absl::Duration kSteadyTime = absl::Minutes(1);
 // The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
 
-// The hit at which the tiers store a page; 0: they store it at once.
+// Returns the hit at which the tiers store a page, or 0 if they store it at
+// once.
 uint32_t StoringHit(const Options& options) {
   if (!HasTiers(options) || options.tier_write == "at-once") return 0;
   return options.tier_write == "first-hit" ? 1 : 2;
@@ -58,7 +59,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     options = WithoutPages(std::move(options));
   }
   RETURN_IF_ERROR(MakeDefaultSocketFolder(options.socket));
-  // The pages of an open pool are those of the pandod that has its layout.
+  // While the pool is open, the kept memory of a pool is left to the pandod
+  // that will have its layout.
   ASSIGN_OR_RETURN(std::unique_ptr<KvPool> pool,
                    MakePool(options, open == nullptr ? kept : nullptr));
   ASSIGN_OR_RETURN(std::unique_ptr<HostMemory> block_memory,
@@ -161,7 +163,8 @@ Server::~Server() {
   if (lanes_ != nullptr) lanes_->Stop();
   rpc_.Shutdown(kStopGrace);
   if (attachments_ != nullptr) {
-    // The tiers still publish, in turns of their own.
+    // This takes the turn, because the tiers still publish, in turns of their
+    // own.
     FairMutexLock turn(&policy_.turn().mutex());
     RunHousekeeping();
   }
@@ -169,7 +172,8 @@ Server::~Server() {
   attachments_.reset();
   if (ledger_ == nullptr) return;
   CountCrashesIn(nullptr);
-  HeaderOf(LedgerBytes()).starts = 0;  // an end in order, served or not
+  // This is an end in order, whether the server has served or not.
+  HeaderOf(LedgerBytes()).starts = 0;
 }
 
 absl::Status Server::MakeVerifier() {

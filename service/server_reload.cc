@@ -1,4 +1,4 @@
-// Applies options that are read again to a Server.
+// The parts of Server that apply reloaded options.
 
 #include "absl/strings/str_join.h"
 #include "core/operators/policy_change.h"
@@ -19,7 +19,7 @@ void Server::Reload(const Options& given) {
         {{"error", changes.status().message()}});
     return;
   }
-  // The policy of an operator stays until another one is configured.
+  // A policy that an operator has set stays until the option changes.
   if (changes->options.eviction_policy != options_.eviction_policy) {
     ChangePolicy(changes->options.eviction_policy);
   }

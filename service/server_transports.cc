@@ -1,4 +1,4 @@
-// How a Server is reached: the memory socket, lanes, gRPC, HTTP.
+// The parts of Server that callers reach: the memory socket, lanes, gRPC, HTTP.
 
 #include <algorithm>
 #include <utility>

@@ -81,7 +81,7 @@ absl::Status CheckTiersOfOpenPool(const Options& options) {
 absl::Status CheckStart(const Options& options) {
   for (const std::string& path :
        {options.socket, options.memory_socket, options.mover_socket}) {
-    // The folder of the default socket is made.
+    // The start makes the folder of the default socket if it is missing.
     if (std::filesystem::path(path).parent_path() ==
         std::filesystem::path(SocketToServe()).parent_path()) {
       continue;

@@ -29,7 +29,8 @@ bool Includes(const Options& options, const std::string& what) {
          options.kv_events_include.end();
 }
 
-// Without a list there is one worker, whose name is empty.
+// Converts the options. Without a list of workers there is one, whose name is
+// empty.
 KvEventStream::Config ConfigOf(const Options& options) {
   KvEventStream::Config config;
   config.form =

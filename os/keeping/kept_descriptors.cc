@@ -19,7 +19,7 @@
 namespace pando {
 namespace {
 
-constexpr int kFirst = 3;  // of the descriptors that are handed down
+constexpr int kFirst = 3;  // the first descriptor that is handed down
 // The variable that tells the numbers of the descriptors if they do not begin
 // with kFirst. PassOn sets it.
 constexpr char kNumbers[] = "PANDOD_LISTEN_FDNUMBERS";

@@ -38,7 +38,8 @@ struct LogState {
   LogThrottle throttle;
 };
 
-// Set up before there are threads, and never destroyed.
+// Returns the state of the log. It is set up before there are threads, and
+// never destroyed.
 LogState& State() {
   static LogState* const state = new LogState;
   return *state;

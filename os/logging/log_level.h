@@ -3,7 +3,8 @@
 
 namespace pando {
 
-// kCritical: the process is about to end.
+// How important an event of the log is. kCritical means that the process is
+// about to end.
 enum class LogLevel { kDebug, kInfo, kWarning, kError, kCritical };
 
 }  // namespace pando

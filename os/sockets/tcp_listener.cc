@@ -36,7 +36,7 @@ struct HostAndPort {
   std::string port;
 };
 
-// "[::1]:80" has the host "::1".
+// Splits host:port. The host of "[::1]:80" is "::1".
 HostAndPort Split(const std::string& address) {
   const size_t colon = address.rfind(':');
   absl::string_view host(address.data(), colon);

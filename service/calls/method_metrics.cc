@@ -15,7 +15,7 @@ constexpr auto kCodes = std::to_array<absl::StatusCode>(
      absl::StatusCode::kUnavailable});
 static_assert(kCodes.size() == kRpcCodeNames.size());
 
-// The index of a code in kRpcCodeNames.
+// Returns the index of a code in kRpcCodeNames.
 size_t IndexOf(absl::StatusCode code) {
   const auto found = std::find(kCodes.begin(), kCodes.end(), code);
   return found == kCodes.end() ? 0

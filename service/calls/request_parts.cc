@@ -22,7 +22,8 @@ class PartCounter {
  public:
   explicit PartCounter(CodedInputStream* in) : in_(in) {}
 
-  // Returns false when the rest need not be looked at.
+  // Counts the parts of the rest of a message of type `type`. Returns false if
+  // there is no need to look at the rest of the request.
   bool Count(const Descriptor& type) {
     int last_number = 0;
     const FieldDescriptor* field = nullptr;

@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// Takes the values of {"namespace": {...}, "tokens": [...]} one by one; false
-// ends the reading.
+// Takes the values of {"namespace": {...}, "tokens": [...]} one by one. A
+// member function that returns false ends the parsing.
 class RequestReader final : public nlohmann::json_sax<json> {
  public:
   RequestReader(uint32_t max_tokens, v1::ExplainMatchRequest* request)

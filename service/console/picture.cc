@@ -6,8 +6,9 @@
 namespace pando {
 namespace {
 
-// The child of a shown branch that is looked at next. Children are in order,
-// the largest first, so no other child of that branch can come before it.
+// A candidate for the picture: the largest child of a shown branch that is not
+// shown yet. Children are in order, the largest first, so no other child of
+// that branch can come before it.
 struct Candidate {
   size_t parent;  // in the picture
   uint32_t child;

@@ -51,7 +51,8 @@ std::span<const uint32_t> IndicesOf(const PackedIds& indices) {
   return {indices.data(), static_cast<size_t>(indices.size())};
 }
 
-// The cache's work of one call, and the list that it goes through.
+// The cache's work for one call, together with the list that the work goes
+// through.
 template <typename W, typename Item>
 class ListWork final : public SteppedCalls::Work {
  public:
@@ -80,6 +81,7 @@ using ReleaseWork = ListWork<BlockRelease, BlockLockId>;
 // Searches the memory, then the tier.
 class SearchWork final : public SteppedCalls::Work {
  public:
+  // What to ask the tier; see AskedOfTier.
   struct AskedTier {
     BlockTier* tier;  // may be null
     SessionId session;

@@ -60,7 +60,7 @@ absl::StatusOr<LockAction> LockActionOf(v1::LockAction action) {
 
 }  // namespace
 
-// The scores of one MatchPrefixes.
+// The work of one MatchPrefixes: scores its queries one after the other.
 class PrefixCacheService::Scoring final : public SteppedCalls::Work {
  public:
   // All outlive this.

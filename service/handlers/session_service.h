@@ -72,8 +72,10 @@ class SessionService {
   void LeftConnection(const std::string& connection);
 
   // Opens or resumes the session that `stream` asks for, and makes `stream` its
-  // current one. Returns DRAINING, INVALID_FIELD or the error of the cache if
-  // it cannot, and RESOURCE_EXHAUSTED if the connection has too many sessions.
+  // current one. Returns an error if the caller may not do that or the cache
+  // cannot, DRAINING for a new session while the server drains, INVALID_FIELD
+  // if the client's name is too long, and RESOURCE_EXHAUSTED if the connection
+  // has too many sessions.
   absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,
                                  const grpc::ServerContext& call,
                                  SessionStream* stream);

@@ -10,7 +10,8 @@
 namespace pando {
 namespace {
 
-// "[::1]:80" is "::1", "pando:80" is "pando".
+// Returns the host of a host:port: "::1" for "[::1]:80", "pando" for
+// "pando:80".
 std::string WithoutPort(std::string_view host) {
   if (host.starts_with('[')) {
     return std::string(host.substr(1, host.find(']') - 1));

@@ -34,7 +34,7 @@ constexpr uint32_t kShortRequestBytes = 16 << 10;
 constexpr std::chrono::microseconds kBetweenRings{50};
 // How long a worker may read answers after its lane was closed.
 constexpr std::chrono::seconds kReadAfterClose{2};
-// Timeouts of epoll_wait.
+// Timeouts of epoll_wait in milliseconds.
 constexpr int kNow = 0;
 constexpr int kWhenRung = -1;
 constexpr int kWhenRungOrSoon = 500;
@@ -212,7 +212,7 @@ bool LaneServer::ServeActive() {
   const uint32_t cpu = ThisCpu();
   bool served = false;
   bool caller_is_here = false;
-  // Serving may drop a lane from the list.
+  // Uses indices, because serving a call may drop its lane from the list.
   for (size_t i = 0; i < active_.size(); ++i) {
     LaneConnection& connection = *lanes_.at(active_[i]);
     // The calls of a lane begin in their order.

@@ -19,7 +19,7 @@ constexpr std::pair<EvictionReason, std::string_view> kReasons[] = {
 };
 static_assert(std::size(kReasons) == kEvictionReasons);
 
-// The levels of ReuseClass::uses.
+// The names of the levels of ReuseClass::uses.
 constexpr std::string_view kUses[] = {"1",   "2",    "3",     "4-5",
                                       "6-8", "9-16", "17-64", "65+"};
 static_assert(std::size(kUses) == kUsesLevels);

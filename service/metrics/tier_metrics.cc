@@ -1,4 +1,4 @@
-// Copies of pages outside the pool.
+// The metrics of copies of pages outside the pool.
 
 #include "service/metrics/catalogue.h"
 

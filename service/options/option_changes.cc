@@ -22,7 +22,8 @@ bool HaveSameClasses(const std::vector<QuotaClass>& a,
                     });
 }
 
-// The floors and caps of classes change live; the classes themselves do not.
+// Compares the quota classes. The numbers of a class may change while the
+// server runs; other classes need a restart.
 void ChangeQuotas(const std::vector<QuotaClass>& given,
                   OptionChanges& changes) {
   std::vector<QuotaClass>& quotas = changes.options.quotas;

@@ -268,7 +268,8 @@ absl::Status CompleteOptions(Options& options) {
     options.memory_socket =
         std::filesystem::path(options.socket).replace_filename("memory.sock");
   }
-  // Absolute, because clients are told it, whichever folder they run in.
+  // The path is made absolute, because clients get it and may run in other
+  // folders.
   options.memory_socket = std::filesystem::absolute(options.memory_socket);
   for (absl::Status status :
        {CheckSocketPath("socket", options.socket),

@@ -14,7 +14,8 @@ constexpr size_t kMaxEndpoint = 300;
 constexpr size_t kMaxPort = 65'535;
 constexpr std::string_view kEndpointPrefix = "tcp://";
 
-// One port for each worker, from the given one on.
+// Checks an endpoint. Each worker gets a port of its own, from the given one
+// on.
 absl::Status CheckEndpoint(const std::string& name, const std::string& endpoint,
                            const Options& options) {
   if (endpoint.empty()) return absl::OkStatus();

@@ -21,7 +21,8 @@ absl::Status BadValue(const std::string& name, const std::string& text,
       absl::StrFormat("%s is '%s'; must be %s", name, text, limit));
 }
 
-// The number of bytes that "2GiB" or "1024" stands for.
+// Returns the number of bytes that a text like "2GiB" or "1024" stands for, or
+// none if it is no such text.
 std::optional<uint64_t> ParseSize(std::string text) {
   try {
     if (!CLI::AsSizeValue(true)(text).empty()) return std::nullopt;

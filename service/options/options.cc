@@ -121,7 +121,7 @@ absl::StatusOr<size_t> AppendEnvironment(const char* const* env,
   return variables;
 }
 
-// The flags of pandod, in terms of CLI11. Used once.
+// Parses the flags of pandod with CLI11. Each object is used once.
 class Parser {
  public:
   // The first `variables` flags stand for variables of the environment.
@@ -183,8 +183,8 @@ class Parser {
     return line;
   }
 
-  // The text that a flag wants printed instead of a start; empty when none
-  // does.
+  // Returns the text that a flag prints instead of a start, or "" if no such
+  // flag is given.
   std::string Printed(const Options& options) const {
     if (print_config_) {
       return ConfigFile(options,

@@ -25,7 +25,9 @@ struct Options {
   std::string socket;
   // If it is not given, CompleteOptions sets it to memory.sock beside socket.
   std::string memory_socket;
-  // The Unix socket for pando-movers. Empty: pandod copies pages itself.
+  // The Unix socket for pando-movers. If it is not given, CompleteOptions sets
+  // it to mover.sock beside socket for a pool on GPUs that has tiers. If it
+  // stays empty, pandod copies pages itself.
   std::string mover_socket;
   // The mode of the files of socket and memory_socket.
   mode_t socket_mode = 0660;

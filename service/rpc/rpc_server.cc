@@ -38,7 +38,7 @@ bool MayConnect(const std::string& peer, ConnectionRates& rates) {
 
 }  // namespace
 
-// An action that runs on the polling thread, once.
+// An action that runs once, on the polling thread.
 class RpcServer::OneTimeAction : public Event {
  public:
   OneTimeAction(RpcServer* server, std::function<void()> action)
