@@ -126,9 +126,9 @@ class Server {
   void MakeConsole();
   // Returns the bytes of one page in all shards together.
   uint64_t PageBytesOfAllShards() const;
-  // The periodic work: begins to end sessions whose grace is over and to free
-  // pages whose quarantine is over, and prunes what the log and the call rates
-  // remember.
+  // Does the periodic work. It begins to end sessions whose grace is over and
+  // to free pages whose quarantine is over, checks for writers that have gone,
+  // and prunes what the log and the call rates remember.
   void RunHousekeeping();
   // Takes a step of the work that is left from ended sessions, and asks for the
   // next step.
@@ -161,7 +161,7 @@ class Server {
   std::unique_ptr<PageVerifier> verifier_;
   std::unique_ptr<OpenPool> open_pool_;  // null: the pool has a layout
 
-  // In the order in which they start: each may use those before it.
+  // These are in the order in which they start: each may use those before it.
   std::unique_ptr<EarlierWriters> earlier_writers_;
   std::unique_ptr<Attachments> attachments_;
   std::unique_ptr<MemorySocket> memory_;

@@ -192,7 +192,7 @@ absl::Status Server::StartHttp() {
   if (!http.ok()) return WithOption(http.status(), "--http");
   http_ = *std::move(http);
   if (options_.console) {
-    // The option may leave the port open.
+    // With port 0 in the option, only the server knows the port.
     const std::string host = options_.http.substr(0, options_.http.rfind(':'));
     FairMutexLock turn(&policy_.turn().mutex());
     admin_service_->set_console_url(

@@ -18,7 +18,7 @@ struct LogField {
   template <std::unsigned_integral T>
   LogField(absl::string_view field, T number)
       : name(field), value(uint64_t{number}) {}
-  // Texts of any kind.
+  // A text of any kind.
   template <typename T>
   requires std::constructible_from<std::string, const T&> LogField(
       absl::string_view field, const T& text)

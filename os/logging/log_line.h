@@ -19,8 +19,8 @@ struct LogEvent {
 };
 
 // Formats an event as one line, without the newline, whatever bytes the fields
-// hold. TextLine is for people: "TIME LEVEL WORDS name=value ...". JsonLine is
-// a JSON object with ts, level, msg and the fields.
+// have in them. TextLine is for people: "TIME LEVEL WORDS name=value ...".
+// JsonLine is a JSON object with ts, level, msg and the fields.
 std::string TextLine(const LogEvent& event);
 std::string JsonLine(const LogEvent& event);
 

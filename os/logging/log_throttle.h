@@ -40,7 +40,8 @@ class LogThrottle {
 
  private:
   struct Repeats {
-    // A clock that was set back begins a new second, too.
+    // Returns whether the second is over. If the clock was set back, a new
+    // second begins, too.
     bool IsOver(absl::Time now) const {
       return absl::AbsDuration(now - second) >= absl::Seconds(1);
     }

@@ -109,7 +109,7 @@ class HealthWatch {
     OperationDone();
   }
 
-  // The watcher has left: a watch ends in no other way.
+  // The watcher has left, or the watch was refused.
   void OnDone() {
     is_done_ = true;
     transit_.CallIsOver();

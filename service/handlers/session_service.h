@@ -38,7 +38,7 @@ class SessionService {
     std::function<void(SessionId)> on_closed;
   };
 
-  // All that is pointed to outlives the service.
+  // All pointers outlive the service.
   SessionService(PrefixCache* cache, SteppedCalls* stepped, RpcServer* server,
                  const std::atomic<bool>* is_draining, Config config);
   ~SessionService();
@@ -79,7 +79,7 @@ class SessionService {
   absl::StatusOr<SessionId> Open(const v1::OpenSessionRequest& request,
                                  const grpc::ServerContext& call,
                                  SessionStream* stream);
-  // OK if the caller may open or resume this session, else why not.
+  // Returns OK if the caller may open or resume this session, else why not.
   absl::Status Admit(const v1::OpenSessionRequest& request,
                      const grpc::ServerContext& call) const;
   // To be called when `stream` has ended, because the worker closed it or

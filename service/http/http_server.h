@@ -40,7 +40,7 @@ namespace pando {
 class HttpServer {
  public:
   struct Config {
-    // Port 0 takes any free one.
+    // Where to listen. Port 0 takes any free port.
     TcpSocket socket;
     // Further host names that the console answers to.
     std::vector<std::string> hosts = {};
@@ -91,7 +91,8 @@ class HttpServer {
   const std::unique_ptr<TcpListener> listener_;
   const ServedHosts hosts_;
   mutable std::atomic<int> console_requests_ = 0;  // now being served
-  // Last, so that its threads are gone before what they use.
+  // It is the last member, so that its threads have ended before what they use
+  // is destroyed.
   std::unique_ptr<mg_context, StopContext> context_;
 };
 

@@ -161,7 +161,7 @@ class LaneServer {
   Clock::time_point last_rings_;        // when the thread last called TakeRings
   bool callers_are_elsewhere_ = false;  // the last callers ran on other CPUs
   bool is_spinning_ = false;
-  // Written by the thread alone.
+  // Only the thread writes these.
   std::atomic<uint64_t> spins_with_call_ = 0;
   std::atomic<uint64_t> spins_without_call_ = 0;
   std::thread thread_;

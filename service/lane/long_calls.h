@@ -52,7 +52,8 @@ class LongCalls {
   }
 
  private:
-  // When a call is due, and its number: of two, the one that came first goes.
+  // When a call is due, and its number. Of two calls that are due at the same
+  // time, the one that came first goes first.
   using Place = std::pair<uint64_t, uint64_t>;
   struct Queued {
     LongCall call;

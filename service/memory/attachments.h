@@ -107,7 +107,7 @@ class Attachments {
   absl::flat_hash_map<WriterId, Attachment> attachments_
       ABSL_GUARDED_BY(mutex_);
   uint64_t last_writer_ ABSL_GUARDED_BY(mutex_);
-  // The last member: its thread calls OnProcessEnded.
+  // It is the last member, because its thread calls OnProcessEnded.
   std::unique_ptr<ProcessWatcher> watcher_;
 };
 

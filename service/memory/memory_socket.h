@@ -97,7 +97,7 @@ class MemorySocket {
   MemorySocket(const MemorySocket&) = delete;
   MemorySocket& operator=(const MemorySocket&) = delete;
 
-  // Any thread may call these.
+  // The members below are thread-safe.
   absl::StatusOr<AttachToken> IssueToken(AttachGrant grant,
                                          std::optional<UnixPeer> holder) {
     return tokens_.Issue(std::move(grant), holder);
@@ -122,7 +122,7 @@ class MemorySocket {
   MemorySocket(Config config, Share share,
                std::unique_ptr<UnixListener> listener, UniqueFd stop);
 
-  // All of these run on the socket's thread.
+  // The functions below run on the socket's thread.
   void Run();
   // Returns the time to the next deadline of a peer, or, unless the socket
   // `accepts` now, to the time when it accepts new peers again, whichever comes

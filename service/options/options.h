@@ -31,12 +31,13 @@ struct Options {
   std::string mover_socket;
   // The mode of the files of socket and memory_socket.
   mode_t socket_mode = 0660;
-  // Name or number; empty: the group of the process.
+  // The group of the socket files, by name or number; empty: the group of the
+  // process.
   std::string socket_group;
   // The users whose processes may connect; empty: all that the mode lets in.
   std::vector<uint32_t> allowed_uids;
-  // host:port; empty: off. The three files are given together, or tcp_insecure
-  // is set.
+  // host:port where gRPC is served over TCP; empty: off. Otherwise the three
+  // files are given, or tcp_insecure is set.
   std::string tcp;
   std::string tls_certificate;
   std::string tls_key;
@@ -56,7 +57,7 @@ struct Options {
   // pool is made; 0: pool_pages counts.
   double pool_fraction = 0;
   uint32_t pool_shards = 1;
-  // host or cuda.
+  // "host" or "cuda".
   std::string pool_memory = "host";
   // The device of each shard; for cuda only.
   std::vector<std::string> pool_devices;
@@ -132,7 +133,8 @@ struct Options {
   // How many events are kept for watchers that come back or are slow.
   uint32_t event_history = 65536;
   // tcp://host:port of the first worker's stream of events for routers; empty:
-  // off, and the other kv_events options have no effect.
+  // off. Then CompleteKvEvents refuses the other kv_events options, except for
+  // kv_events_form.
   std::string kv_events;
   // tcp://host:port for replays of that stream; empty: no replays.
   std::string kv_events_replay;
@@ -141,30 +143,35 @@ struct Options {
   // The names of the workers; each gets a port of its own. Empty: one worker
   // without a name.
   std::vector<std::string> kv_events_workers;
-  // A multiple of page_tokens; 0 when kv_events is off.
+  // The tokens of a block in these events: a multiple of page_tokens; 0 when
+  // kv_events is off.
   uint32_t kv_events_block_tokens = 0;
-  // Any of "salted" and "bigram".
+  // Which namespaces are told besides the plain ones: any of "salted" and
+  // "bigram".
   std::vector<std::string> kv_events_include;
   // Whether routers are also told what the tiers of this machine have.
   bool kv_events_tiers = false;
   // Where copies of pages are kept: memory and a folder of this pandod, and a
-  // folder or servers that many machines share. 0 or empty: there is no such
-  // tier, and the other options of its kind have no effect.
+  // folder or servers that many machines share. With 0 or empty there is no
+  // such tier. tier_disk and tier_disk_bytes are given together; the key file
+  // needs tier_shared.
   uint64_t tier_host_bytes = 0;
   std::string tier_disk;
   uint64_t tier_disk_bytes = 0;
   std::vector<std::string> tier_shared;
   std::string tier_shared_key_file;
   uint32_t tier_min_load_tokens = 256;
-  // Where copies of blocks are kept; empty, 0: there is no such tier.
+  // Where copies of blocks are kept. Both are given together; empty and 0:
+  // there is no such tier.
   std::string block_tier_disk;
   uint64_t block_tier_disk_bytes = 0;
   std::string tier_write = "at-once";
-  // auto or no.
+  // Whether descriptors are given to a keeper: "auto" (if there is one) or
+  // "no".
   std::string keep = "auto";
   // How long running requests may take to finish once the server drains.
   absl::Duration drain_timeout = absl::Seconds(25);
-  // Zero: never.
+  // The time between two checks of the invariants; zero: none.
   absl::Duration check_invariants_every = absl::ZeroDuration();
   // The share of the pages whose checksums are verified.
   double verify_pages = 0;

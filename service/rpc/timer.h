@@ -35,7 +35,7 @@ class ThreadTimer final : public Timer {
 
   Timers* const owner_;
   Wakeup* const wakeup_;
-  // Guarded by the owner's mutex.
+  // The owner's mutex guards these.
   absl::Duration period_;
   Clock::time_point due_;
 };

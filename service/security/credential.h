@@ -16,7 +16,7 @@ enum class Role {
   kAdmin,   // evicts, flushes, drains, and takes from others
 };
 
-// "reader" and so on.
+// Returns the name of a role: "reader" and so on.
 std::string_view RoleName(Role role);
 // Returns the role of this name, or none if there is no such role.
 std::optional<Role> ParseRole(std::string_view name);

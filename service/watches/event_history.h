@@ -48,7 +48,8 @@ class EventHistory {
   // For the feed: returns the snapshot that watchers wait for, or null if none
   // waits.
   std::shared_ptr<EventSnapshot> WantedSnapshot();
-  // Completes that snapshot: `slices` say what is cached after the last event.
+  // For the feed: completes a wanted snapshot. `slices` say what is cached
+  // after the last event.
   void Finish(EventSnapshot& snapshot, std::vector<grpc::Slice> slices);
 
   // For watchers: appends to `events` the events after number `after`, up to
@@ -56,7 +57,7 @@ class EventHistory {
   // the history does not have them any more, or never had event `after`.
   bool Read(uint64_t after, size_t max_bytes,
             std::vector<grpc::Slice>& events) const;
-  // Counts the events that a watcher is told it has lost.
+  // For watchers: counts events that a watcher is told it has lost.
   void NoteLost(uint64_t events);
   // Returns how many events watchers were told they lost, summed over all
   // watchers.
@@ -66,7 +67,8 @@ class EventHistory {
   std::shared_ptr<const EventSnapshot> RequestSnapshot();
 
   enum class SnapshotState { kWanted, kMade, kOutdated };
-  // kOutdated: the history does not have the events after it any more.
+  // Returns whether the snapshot is made. kOutdated means that the history does
+  // not have all events after it any more, so it is of no use.
   SnapshotState StateOf(const EventSnapshot& snapshot) const;
 
  private:
