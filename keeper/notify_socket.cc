@@ -18,8 +18,8 @@ namespace {
 // The most descriptors that the kernel passes with one message.
 constexpr size_t kMostDescriptors = 253;
 
-// Returns the address that the variable NOTIFY_SOCKET writes as `text`. Its
-// size is 0 if `text` is none.
+// Returns the address that a variable NOTIFY_SOCKET of this text stands for.
+// Its size is 0 if it stands for none.
 std::pair<sockaddr_un, socklen_t> AddressOf(const std::string& text) {
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
   if (text.empty() || text.size() >= sizeof(address.sun_path)) {

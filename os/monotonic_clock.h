@@ -8,8 +8,8 @@
 
 namespace pando {
 
-// The time of a clock that only goes forward, even if the system's clock is set
-// back. Its zero has no meaning. For deadlines and measurements.
+// Both return the time of a clock that only goes forward, even if the system's
+// clock is set back. Its zero has no meaning. For deadlines and measurements.
 inline int64_t MonotonicNanoseconds() {
   return std::chrono::nanoseconds(
              std::chrono::steady_clock::now().time_since_epoch())

@@ -83,7 +83,8 @@ class MatchCall final : public SteppedCalls::Work {
   // Asks the loader what the tiers keep, if the request wants that. Returns
   // whether the call waits for the answer.
   absl::StatusOr<bool> LookUp();
-  // Does so once it is known that the loader is to be asked.
+  // Asks the loader. Returns whether the call waits for the answer. Returns an
+  // error if the session is gone or its account has no room.
   absl::StatusOr<bool> BeginLookUp();
   MatchRequest Match() const;
   // Lets the call wait for a pending page.

@@ -49,8 +49,8 @@ struct LanePeer {
 };
 
 // An open lane: its memory, its peer, and its waiting calls. Owned by
-// LaneServer. The server's thread takes calls from lane(); all other members
-// are used in the turn.
+// LaneServer. The server's thread takes calls from lane() and uses
+// served_until, without the turn; all other members are used in the turn.
 class LaneConnection {
  public:
   LaneConnection(std::unique_ptr<ServedLane> lane, LanePeer peer)
@@ -102,8 +102,8 @@ class LaneConnection {
     return takes_steps_;
   }
 
-  // The state of this lane in LongCalls: when the last long call of the lane
-  // was due, in bytes.
+  // When the last long call of the lane was due, in bytes. It belongs to
+  // LongCalls.
   uint64_t served_until = 0;
 
   // Answers the waiting calls, and tells the worker that there will be no more
