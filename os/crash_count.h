@@ -5,10 +5,10 @@
 
 namespace pando {
 
-// From now on, if this process crashes, the signal that ends it first adds one
-// to `count`. The process still dies by that signal. `count` must stay mapped
-// until another call replaces it. If it is null, crashes are not counted any
-// more.
+// If this process crashes from now on, `count` goes up by one, once, before the
+// process dies. It still dies by the signal that it would have died by. `count`
+// must stay mapped until another call replaces it. If it is null, crashes are
+// not counted any more.
 void CountCrashesIn(uint32_t* count);
 
 }  // namespace pando

@@ -18,16 +18,16 @@ namespace pando {
 // Owned by CallPolicy, or by a test. Configure it before the first turn.
 class Turn {
  public:
-  // Sets what AfterHandler runs: `action`, in the turn, each time a handler has
-  // returned.
+  // Sets what AfterHandler runs, in the turn: `action`.
   void set_after_handler(std::function<void()> action) {
     after_handler_ = std::move(action);
   }
 
   FairMutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
 
-  // To be called in the turn each time a handler has returned, before its
-  // caller gets the answer.
+  // To be called in the turn when a handler has returned, before its caller
+  // gets the answer, and at the end of other turns that hand out or publish
+  // pages (Mover).
   void AfterHandler() const {
     if (after_handler_) after_handler_();
   }

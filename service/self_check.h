@@ -13,6 +13,8 @@ namespace pando {
 // Verifies the cache's invariants step by step, on request or periodically. A
 // violation is logged and counted, and never ends the process. There is one
 // check at a time: all callers that want a check take steps of the same one.
+//
+// Owned by Server; used in the turn, except for violations().
 class SelfCheck {
  public:
   // `cache` outlives this.

@@ -31,8 +31,8 @@ constexpr absl::Duration kHousekeepingPeriod = absl::Milliseconds(100);
 constexpr absl::Duration kWatermarkPeriod = absl::Milliseconds(10);
 // How often the files of tokens are looked at.
 constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
-// A pandod that has served for so long is safe from crashes by its kept state:
-// its crashes are no longer counted.
+// Crashes after this time of serving are not put down to the kept ledger: they
+// are not counted, and earlier ones are forgotten.
 constexpr absl::Duration kSteadyTime = absl::Minutes(1);
 // The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);

@@ -68,8 +68,9 @@ class Server {
   // Stops at once; running calls are cut off.
   ~Server();
 
-  // Begins to drain: no new session or request is admitted, sessions are told,
-  // and probes answer "not ready". Running requests may finish. Idempotent.
+  // Begins to drain: no new session is opened, and calls that would begin a new
+  // request are refused (see PrefixCache::BeginDrain); sessions are told, and
+  // probes answer "not ready". Running requests may finish. Idempotent.
   void BeginDrain();
   // Applies the options of `given` that may change while the server runs, and
   // logs which others need a restart. A new eviction policy is set first, in

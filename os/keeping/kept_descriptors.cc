@@ -20,8 +20,8 @@ namespace pando {
 namespace {
 
 constexpr int kFirst = 3;  // the first descriptor that is handed down
-// The variable that tells the numbers of the descriptors if they do not begin
-// with kFirst. PassOn sets it.
+// The variable that tells the numbers of the descriptors if they are not kFirst
+// and those that follow it. PassOn sets it.
 constexpr char kNumbers[] = "PANDOD_LISTEN_FDNUMBERS";
 
 std::string TextOf(const char* variable) {

@@ -77,8 +77,8 @@ UniqueFd MakeSocket() {
       socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
-// Removes a socket file at `path` whose server is gone. Returns an error if a
-// server answers there.
+// Removes a socket file at `path` whose server is gone. Returns an error, and
+// leaves the file, if a server answers there or the file is no socket.
 absl::Status RemoveStaleSocket(const std::string& path) {
   ASSIGN_OR_RETURN(sockaddr_un address, MakeAddress(path));
   struct stat info;

@@ -21,7 +21,7 @@ struct AnsweredCall {
   uint64_t request_id = 0;  // zero: the request has no id
 };
 
-// Logs a call whose handler took longer than the option slow-call allows.
+// Logs a call whose handler took as long as the option slow-call, or longer.
 void LogSlowCall(const AnsweredCall& call);
 // Logs a call that was answered with an error. The error's message is left out,
 // because it repeats values from the request.

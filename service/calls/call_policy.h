@@ -38,7 +38,7 @@ class CallPolicy {
     // A call whose handler takes this long or longer is logged. Zero logs none.
     absl::Duration slow_call = absl::ZeroDuration();
     // Called in the turn each time a handler returns, before the answer is
-    // sent.
+    // sent, and when a tier has changed the cache in a turn of its own.
     std::function<void()> after_handler = nullptr;
   };
 
@@ -64,9 +64,9 @@ class CallPolicy {
   // In the members below, `caller` is a function that returns the Caller. They
   // call it only if they need the result.
 
-  // Returns the caller's credential, or an error if its role may not call this
-  // method. Returns null if no credential is needed: then every caller may call
-  // it.
+  // Returns the caller's credential, or an error if it has none or the
+  // credential may not call this method at all. Returns null if no credential
+  // is needed: then every caller may call it.
   template <typename GetCaller>
   absl::StatusOr<const Credential*> Identify(const Permission& needed,
                                              GetCaller&& caller) const {

@@ -126,7 +126,7 @@ class SearchWork final : public SteppedCalls::Work {
   const absl::StatusOr<std::vector<BlockPlace>>& places() const {
     return places_;
   }
-  // Returns how many of the blocks that the memory lacks the tier has.
+  // Returns how many blocks the tier has of those that the memory lacks.
   uint32_t kept() const { return look_.has_value() ? look_->found() : 0; }
 
  private:

@@ -53,8 +53,8 @@ class MatchCall final : public SteppedCalls::Work {
 
   // Finds out in which state the call is, and prepares the match. Returns false
   // if the call waits until its prompt has been looked up. Returns an error to
-  // answer with if the request is not valid, the caller is gone or gave the
-  // wait up.
+  // answer with if the request is not valid, the caller is gone or has sent the
+  // call again, or the look-up cannot begin.
   absl::StatusOr<bool> Begin();
   // Takes steps of the match for as long as one turn allows. REQUIRES: Begin
   // has returned true.

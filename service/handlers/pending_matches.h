@@ -26,10 +26,10 @@ inline constexpr auto kPendingWaitSeconds =
     std::to_array({1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1,
                    1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0});
 
-// Knows the MatchPrefix calls that wait for a pending page, which another
-// session computes or loads. It runs the handler of each call again when the
-// wait is over or the time is up. Owned by Server. WaitOver and wait_seconds
-// are thread-safe; the other members are used in the turn.
+// Knows the MatchPrefix calls that wait for a pending page: one that another
+// call, of any session, computes or loads. It runs the handler of each call
+// again when the wait is over or the time is up. Owned by Server. WaitOver and
+// wait_seconds are thread-safe; the other members are used in the turn.
 //
 // A wait can end in the middle of another handler, on another thread, or even
 // before the handler that began it has returned. So ended waits are queued, and

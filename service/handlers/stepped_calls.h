@@ -16,6 +16,10 @@
 
 namespace pando {
 
+// Answers calls whose work takes long: it does one step, lets other calls run,
+// and then does the next step. A handler that took all steps at once would hold
+// up every caller, because handlers run one at a time (see Turn).
+//
 // Owned by Server; used in the turn. Calls that are under way at the same time
 // take their steps in rotation.
 class SteppedCalls {
@@ -23,7 +27,7 @@ class SteppedCalls {
   enum class Progress {
     kDone,
     kMore,   // there is another step to take
-    kWaits,  // Resume brings the call's next step
+    kWaits,  // there will be another step, once others resume the call
   };
 
   // The work of one call.

@@ -49,8 +49,9 @@ struct LanePeer {
 };
 
 // An open lane: its memory, its peer, and its waiting calls. Owned by
-// LaneServer. The server's thread takes calls from lane() and uses
-// served_until, without the turn; all other members are used in the turn.
+// LaneServer, whose thread uses lane(), peer() (constant) and served_until
+// without the turn. lane() also gets answers, in the turn. All other members
+// are used in the turn.
 class LaneConnection {
  public:
   LaneConnection(std::unique_ptr<ServedLane> lane, LanePeer peer)

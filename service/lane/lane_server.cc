@@ -169,7 +169,7 @@ void LaneServer::Run() {
     if (!closed_.empty()) GiveMemoryBack();
     if (ServeActive()) {
       EndSpin(spins_with_call_);
-      // While calls never pause, this serves lanes that are not active, too.
+      // Calls may never pause, so lanes that have rung become active here, too.
       if (last_call_ - last_rings_ > kBetweenRings) TakeRings(kNow);
     } else if (MaySpin()) {
       is_spinning_ = true;

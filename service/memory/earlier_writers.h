@@ -15,10 +15,10 @@ namespace pando {
 
 // The workers of an earlier pandod, which may still map memory that this pandod
 // has taken over. They may still write to what they had reserved, and read what
-// they had locked. So that is in quarantine until none of these workers maps
-// the memory any more. For blocks, the ledger tells which blocks those are. For
-// pages, and for blocks without a ledger, that knowledge died with the earlier
-// pandod, so all of them are in quarantine.
+// they had locked. Therefore these pages and blocks are in quarantine until
+// none of these workers maps the memory any more. For blocks, the ledger tells
+// which ones they are. For pages, and for blocks without a ledger, that
+// knowledge died with the earlier pandod, so all of them are in quarantine.
 //
 // Workers unmap the memory when they find their session lost. An idle worker
 // may not look, so the quarantine also ends after a time in which each worker
@@ -32,7 +32,7 @@ class EarlierWriters {
   // minute, whichever is longer. All pointers and `pool` outlive it.
   // `block_memory` is null if there is none; `has_ledger_of_before` says
   // whether the cache has taken over the earlier pandod's ledger of blocks.
-  // REQUIRES: the cache sets no limits for sessions yet.
+  // REQUIRES: the cache limits no session meanwhile (the caller lifts limits).
   EarlierWriters(PrefixCache* cache, BlockCache* blocks, const KvPool& pool,
                  const HostMemory* block_memory, bool has_ledger_of_before,
                  absl::Duration quarantine);

@@ -16,8 +16,8 @@ namespace pando {
 // memory, needs at the start. They do not ask GPUs for memory.
 absl::Status CheckPoolFits(const Options& options);
 absl::Status CheckBlockMemoryFits(const Options& options);
-// Checks that the GPUs of an open pool exist and have enough memory in all,
-// free or not.
+// Checks that each GPU of an open pool exists, and that its memory, free or
+// not, is enough for a shard. Other pools are not checked.
 absl::Status CheckGpus(const Options& options);
 
 // Makes the pool that the options ask for. Sets options.pool_pages if they ask

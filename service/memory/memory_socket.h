@@ -78,8 +78,8 @@ class MemorySocket {
     uint64_t attached = 0;
     // Peers that were answered kBadToken.
     uint64_t refused = 0;
-    // Peers that went away, stayed silent, had to make room, or could not be
-    // answered.
+    // Peers that went away, stayed silent, found no place or had to make room,
+    // or were answered kUnavailable.
     uint64_t dropped = 0;
   };
 

@@ -31,8 +31,8 @@ struct Options {
   std::string mover_socket;
   // The mode of the files of socket and memory_socket.
   mode_t socket_mode = 0660;
-  // The group of the socket files, by name or number; empty: the group of the
-  // process.
+  // The group of the files of socket and memory_socket, by name or number;
+  // empty: the group of the process.
   std::string socket_group;
   // The users whose processes may connect; empty: all that the mode lets in.
   std::vector<uint32_t> allowed_uids;

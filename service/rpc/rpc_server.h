@@ -78,8 +78,9 @@ class RpcServer final : public TurnActions {
   Timer* AddTimer(absl::Duration period, std::function<void()> action) override;
   Wakeup* AddWakeup(std::function<void()> action) override;
 
-  // Starts the thread and listens. Returns ALREADY_EXISTS if another server
-  // listens at an address, or another error if the server cannot start.
+  // Starts the thread and listens. Returns ALREADY_EXISTS if another server has
+  // the Unix socket, UNAVAILABLE if the TCP address cannot be listened at, or
+  // another error. Server::StartRpc tells the two addresses apart by the code.
   absl::Status Start(const Config& config);
   // Runs `action` on the polling thread, between two calls, and waits for it.
   // To be called by the thread that started the server.

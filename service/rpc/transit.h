@@ -22,8 +22,8 @@ namespace pando {
 //   Return ... room ... `then`(true) ... Leave
 //
 // Owned by the call, which must call CallIsOver when it is over on both sides,
-// even before there is room. Lives on the polling thread. `then` is not called
-// any more once the server is stopping.
+// even before there is room. Lives on the polling thread. Once the server is
+// stopping, Run does not call `then` any more; CallIsOver still does.
 class Transit final : public Event {
  public:
   using Reader = grpc::internal::AsyncReaderInterface<grpc::ByteBuffer>;

@@ -168,7 +168,7 @@ class AccessControl {
   const std::vector<Credential> credentials_;
   const IsLive is_live_;
   mutable absl::Mutex tokens_mutex_;
-  // One entry for each credential; none for a credential without a token file.
+  // By credential, in the same order; empty for one without a token file.
   std::vector<std::optional<TokenFile>> token_files_
       ABSL_GUARDED_BY(tokens_mutex_);
   absl::flat_hash_map<SessionId, const Credential*> owners_;
