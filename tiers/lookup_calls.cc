@@ -7,7 +7,7 @@
 namespace pando {
 namespace {
 
-// A call whose time is up waits at most this much longer.
+// A call waits at most this much longer than its deadline.
 constexpr absl::Duration kLatePeriod = absl::Milliseconds(2);
 
 }  // namespace
@@ -50,7 +50,8 @@ void LookupCalls::ResumeAll() {
   ResumeWithDeadlineUntil(absl::InfiniteFuture());
 }
 
-// A handler that runs again ends its wait.
+// It collects the calls first, because Resume runs handlers, which end their
+// waits and so change by_call_.
 void LookupCalls::ResumeWithDeadlineUntil(absl::Time deadline) {
   std::vector<Resumable*> calls;
   for (const auto& [_, waiting] : by_call_) {

@@ -16,25 +16,28 @@
 
 namespace pando {
 
-// The calls whose prompts are being looked up: runs the handler of each again
-// when all its lookups have been answered, or its time is up. Owned by
-// TierLoads. Has and Answer are thread-safe; all else is used in the turn.
+// The calls that wait for lookups of their prompts. Runs the handler of a call
+// again when all its lookups are answered, or when its deadline has passed.
+// Owned by TierLoads. Has and Answer are thread-safe; the other methods must be
+// called in the turn.
 class LookupCalls {
  public:
-  // `actions` outlives this, and none has run yet.
+  // `actions` must outlive this object, and none of them may have run yet.
   explicit LookupCalls(TurnActions* actions);
 
-  // `call` waits for so many lookups, at least one. Returns the number of the
-  // first; those of the others follow.
+  // Makes `call` wait for `lookups` lookups (at least one), at most until
+  // `deadline` (of MonotonicNow). Returns the number of the first lookup; the
+  // others have the numbers that follow it.
   uint64_t Begin(Resumable& call, size_t lookups, absl::Time deadline);
-  // As PrefixLoader::End.
+  // See PrefixLoader::End.
   std::optional<LookedUp> End(const Resumable& call);
-  // Runs the handlers of all of them again.
+  // Runs the handlers of all waiting calls again.
   void ResumeAll();
 
-  // Whether a call still waits for this lookup.
+  // Returns whether a call still waits for this lookup.
   bool Has(uint64_t lookup);
-  // To be called once for each lookup.
+  // Answers a lookup; does nothing if no call waits for it any more. Must be
+  // called once for each lookup.
   void Answer(uint64_t lookup, Kept kept);
 
  private:
@@ -53,7 +56,7 @@ class LookupCalls {
   void ResumeWithDeadlineUntil(absl::Time deadline);
 
   Wakeup* const answered_wakeup_;
-  // Its period is set while a call waits.
+  // It has a period only while a call waits.
   Timer* const deadline_timer_;
   uint64_t last_lookup_ = 0;
   absl::flat_hash_map<const Resumable*, Waiting> by_call_;

@@ -16,7 +16,8 @@ std::span<const Token> TokensOfPages(const NamespaceKey& ns,
   return tokens.first(SpelledTokens(LookaheadOf(ns), pages, page_tokens));
 }
 
-// A turn in which pages are handed out or published, as by a handler.
+// Holds the turn while pages are handed out or published, and ends it as a
+// handler's turn ends.
 class ABSL_SCOPED_LOCKABLE HeldTurn {
  public:
   explicit HeldTurn(Turn* turn) ABSL_EXCLUSIVE_LOCK_FUNCTION(turn->mutex())
@@ -164,7 +165,7 @@ bool Mover::Publish(const NamespaceKey& ns, LockId lock,
   return true;
 }
 
-// A lock that was released already is not there any more.
+// Errors are ignored, because the lock may have been released already.
 void Mover::GiveBack(LockId lock, std::span<const PageId> pages) {
   reserved_pages_ -= pages.size();
   locks_.erase(lock);

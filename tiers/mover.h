@@ -20,87 +20,97 @@
 
 namespace pando {
 
-// The worker that copies pages between the cache and a tier: it has a session,
-// which operators see, as other workers have. This class makes its calls of the
-// cache. Owned by Tiers. Thread-safe; it takes the turn where pages are handed
-// out or published, as handlers do.
+// Makes the calls that the tiers need from the cache: it locks the pages that
+// are stored, and reserves and publishes those that are loaded. It has a
+// session of its own, as a worker has, which operators see. It copies no bytes.
+// Owned by Tiers. Thread-safe. Reserve and Publish take the turn, as handlers
+// do, because they hand out or publish pages.
 //
-// A flush must not find pages that only the mover locks, nor miss those that it
-// publishes later: EndAll ends all that was begun.
+// EndAll ends all that was begun. A flush needs that: locks of the mover would
+// keep pages from it, and a load would publish pages after it that it should
+// have evicted.
 class Mover {
  public:
-  // The part of the pool that the stores of a tier may lock, and the part that
-  // loads may lock and reserve, is one of so many: a slow disk leaves the rest
-  // to the workers.
+  // The stores of a tier lock at most 1/kPoolParts of the pool, and all loads
+  // together lock and reserve at most as much. A slow disk therefore leaves the
+  // rest to the workers.
   static constexpr size_t kPoolParts = 4;
 
-  // A prefix that stays what it is until its lock is released.
+  // A locked prefix. Its pages keep their contents until the lock is released.
   struct LockedPrefix {
     LockId lock;
     std::vector<PageId> pages;
   };
-  // Room for pages that follow a cached prefix. Others wait for the first of
-  // them.
+  // Pages that are reserved to follow a cached prefix of `matched_pages` pages,
+  // which `lock` keeps. The first of them is pending: other calls may wait for
+  // it.
   struct Reservation {
     LockId lock;
     uint32_t matched_pages;
     std::vector<PageId> pages;
   };
 
-  // Called in the turn with what a load has reserved, and with what it has made
-  // matchable, so that these pages are verified as those of workers. Empty:
-  // no pages are verified.
+  // Callbacks that let loaded pages be verified like the pages of workers.
+  // Reserve calls `reserved` with the pages that it has reserved; Publish calls
+  // `inserted` with those that it has published. Both are called in the turn.
+  // Empty functions mean that no pages are verified.
   struct Verifier {
     std::function<void(std::span<const PageId>)> reserved = nullptr;
     std::function<void(std::span<const PageId>)> inserted = nullptr;
   };
 
-  // All outlive this. `movers` is null, unless pando-movers copy the pages.
-  // Opens the session.
+  // Opens the session. The pointers must outlive this object. `movers` is null
+  // if this process copies the pages itself.
   Mover(PrefixCache* cache, Turn* turn, Verifier verifier,
         const PageMovers* movers);
   ~Mover();
   Mover(const Mover&) = delete;
   Mover& operator=(const Mover&) = delete;
 
-  // Releases all locks: what is being stored is not confirmed, and what is
-  // being loaded is given back. In the turn.
+  // Releases all locks. Stores that are under way are then not confirmed, and
+  // loads that are under way give their pages back. Must be called in the turn.
   void EndAll();
-  // EndAll; and nothing is locked or reserved until what it returns is
-  // destroyed. In the turn.
+  // Calls EndAll. Until all returned objects are destroyed, Lock and Reserve
+  // return none. Must be called in the turn.
   std::shared_ptr<const void> Pause();
   // Counts the calls of EndAll.
   uint64_t generation() const;
 
-  // Whether pages can be copied now. If not, nothing is locked or reserved.
+  // Returns whether pages can be copied now. If not, Lock and Reserve return
+  // none.
   bool CanCopy() const { return movers_ == nullptr || movers_->AreReady(); }
 
-  // Locks as many of the first `pages` pages of a prompt as are cached. None:
-  // the cache refuses a lock, or there is a pause.
+  // Locks as many of the first `pages` pages of a prompt as are cached. Returns
+  // none if pages cannot be copied now, the cache refuses the lock, or there is
+  // a pause.
   std::optional<LockedPrefix> Lock(const NamespaceKey& ns,
                                    std::span<const Token> tokens, size_t pages);
-  // False: it had been released before.
+  // Releases a lock. Returns false if it had been released before.
   bool Unlock(LockId lock);
-  // Whether the lock is held still: EndAll ends it.
+  // Returns whether the lock is still held. EndAll ends all locks.
   bool Holds(LockId lock) const;
 
-  // Reserves room for what is not cached of the first `pages` pages of a
-  // prompt. None: there is no room, a worker computes them already, or it was
-  // asked for in an earlier generation or during a pause.
+  // Locks what is cached of the first `pages` pages of a prompt, and reserves
+  // pages for the rest. Returns none if pages cannot be copied now, there is no
+  // room, a worker already computes the next page, there is a pause, or EndAll
+  // was called since generation() returned `generation`. Takes the turn.
   std::optional<Reservation> Reserve(const NamespaceKey& ns,
                                      std::span<const Token> tokens,
                                      size_t pages, uint64_t generation);
-  // Whether a call waits for the page after a lock.
+  // Returns whether a call waits for the page after a lock.
   bool IsAwaited(LockId lock) const {
     return cache_->IsAwaited(session_, lock);
   }
-  // Makes the first `count` pages of `rest` matchable, which is what is left of
-  // the reservation; with `is_last` gives back the others and the lock. False:
-  // the lock was released, and all is given back.
+  // Publishes the first `count` pages of `rest`, which are the pages of a
+  // reservation that are not published yet. With `is_last`, or when `count` is
+  // 0, it gives the other pages back and releases the lock. Returns false if
+  // the cache refuses the pages, as it does when the lock was released; then
+  // all are given back. Takes the turn.
   bool Publish(const NamespaceKey& ns, LockId lock,
                std::span<const PageId> rest, size_t count, bool is_last);
 
-  // That it has reserved and not yet published or given back.
+  // The number of pages that are reserved, and neither published nor given back
+  // yet.
   size_t reserved_pages() const;
 
   PrefixCache& cache() const { return *cache_; }

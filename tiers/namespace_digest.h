@@ -9,7 +9,8 @@
 
 namespace pando {
 
-// Names a namespace on disk, the same in every process.
+// Returns the number that names a namespace in tiers. It is the same in every
+// process.
 inline uint64_t NamespaceDigest(PageHasher& hasher, const NamespaceKey& ns) {
   const PageHash seed = hasher.Seed(ns);
   uint64_t digest = 0;

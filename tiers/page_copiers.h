@@ -16,31 +16,33 @@
 
 namespace pando {
 
-// Who copies the pages of a pool: this process, which maps it, or pando-movers.
-// Makes what tiers copy with, and outlives it. Owned by Tiers; immutable after
-// the start.
+// Knows how the pages of a pool are copied: by this process, which maps the
+// pool, or by pando-movers. Makes the PageBlocks and the HostStore of the
+// tiers, and must outlive them. Owned by Tiers; immutable after Start.
 class PageCopiers {
  public:
   struct Config {
-    // Where pando-movers connect; empty: this process maps the pool.
+    // The path of the socket to which pando-movers connect. If it is empty,
+    // this process maps the pool and copies the pages.
     std::string mover_socket;
-    // Where that socket is kept for the next process. Null: nowhere.
+    // Keeps that socket for the next pandod. It is null if nothing keeps it.
     KeptDescriptors* kept = nullptr;
-    // How long a mover may go on that is not known to have ended.
+    // See MoverConnection::Times.
     absl::Duration quarantine;
-    // The host tier, which movers copy to and from without a step between; 0:
-    // there is none.
+    // The size of the host tier; 0 if there is none. With pando-movers it lies
+    // in memory that they map, so that they copy to and from it directly.
     uint64_t host_tier_bytes = 0;
   };
 
-  // The pool outlives it.
+  // Begins to serve the socket for pando-movers, if there is one. `pool` must
+  // outlive the result. Fails when the socket or the memory cannot be had.
   static absl::StatusOr<std::unique_ptr<PageCopiers>> Start(
       const Config& config, const KvPool* pool);
 
   absl::StatusOr<std::unique_ptr<PageBlocks>> MakeBlocks() const;
   // REQUIRES: there is a host tier.
   absl::StatusOr<std::unique_ptr<HostStore>> MakeHostStore() const;
-  // Null: this process copies.
+  // Returns null if this process copies the pages itself.
   PageMovers* movers() const { return movers_.get(); }
 
  private:
@@ -51,6 +53,7 @@ class PageCopiers {
 
   const uint64_t host_tier_bytes_;
   const KvPool* const pool_;
+  // Both are null if this process copies the pages itself.
   std::unique_ptr<TransferMemory> memory_;
   std::unique_ptr<PageMovers> movers_;
 };

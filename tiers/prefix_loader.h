@@ -16,76 +16,87 @@
 
 namespace pando {
 
-// How long a call that does not wait may be looked up.
+// How long the lookup of a prompt may take for a call that does not wait.
 inline constexpr absl::Duration kLookupTime = absl::Seconds(1);
 
-// The wish of a call for the tokens that are kept outside the cache.
+// Says what a call wants with the tokens that are kept outside the cache.
 enum class LoadAction {
-  kTell,   // to know how many there are
-  kAwait,  // to load them as long as a call waits when the load begins
-  kStart,  // to load them in any case
+  kTell,   // only say how many there are
+  kAwait,  // load them if a call still waits when the load begins
+  kStart,  // load them in any case
 };
 
 // Where copies of pages are kept outside the cache, the fastest first.
 enum class KeptIn { kNowhere, kHost, kDisk, kShared };
 
-// The part of a prompt that is kept.
+// Says how much of a prompt is cached, or kept outside the cache.
 struct Kept {
-  // So many tokens from its start are cached or kept; none if nothing is kept.
+  // How many tokens from the start of the prompt are cached or kept. It is 0 if
+  // nothing after the cached tokens is kept.
   uint32_t tokens = 0;
-  // The slowest of the places that are needed for those that are not cached.
+  // The slowest of the places from which those that are not cached come.
   KeptIn slowest = KeptIn::kNowhere;
 };
 
 // Why tokens that are kept would not be loaded for a call that waits.
 enum class LoadObstacle { kNone, kTooFew, kNoRoom, kNoMover };
 
-// The findings of a look-up, for a handler that runs again.
+// The results of the lookups of a call, for its handler when it runs again.
 struct LookedUp {
   absl::Time deadline;  // until when the call may wait
-  // One for each prompt that was looked up; empty if it could not be found out.
+  // One for each prompt. It is Kept() if nothing is kept, or if the lookup was
+  // not answered in time.
   std::vector<Kept> kept = {};
 
   Kept kept_of_first() const { return kept.empty() ? Kept() : kept.front(); }
 };
 
-// Brings prefixes that are not cached any more back into the cache, from
-// wherever they are kept. What is not thread-safe is used in the turn.
+// Loads prefixes that are not cached any more back into the cache, from
+// wherever copies are kept. Methods that are not marked as thread-safe must be
+// called in the turn.
 class PrefixLoader {
  public:
   virtual ~PrefixLoader() = default;
 
-  // Finds out whether more of a prompt than is cached can be loaded. If so, and
-  // if `action` says so, it begins to: then the page after the match is
-  // pending, as if a worker computed it. Returns whether it looks at all; if it
-  // does, it runs the handler of `call` again when it knows, in microseconds
-  // unless a shared store is slow, or when the deadline is over. What is kept
-  // for the look-up and the load counts for `session`: SESSION_LIMIT when there
-  // is no room in its account.
+  // Begins a lookup: finds out how much of a prompt can be loaded beyond what
+  // is cached. If something can and `action` asks for it, the load begins too.
+  // Then the page after the match is pending, as if a worker computed it.
+  //
+  // Returns whether a lookup has begun. If so, the handler of `call` runs again
+  // when the lookup is done, or at `deadline` (of MonotonicNow). A lookup takes
+  // microseconds, unless a shared store is slow. The memory of the lookup and
+  // the load counts in the account of `session`. Fails with SESSION_LIMIT when
+  // the account has no room.
   virtual absl::StatusOr<bool> Begin(Resumable& call, SessionId session,
                                      const PrefixQuery& query,
                                      LoadAction action,
                                      absl::Time deadline) = 0;
-  // The same for many prompts, of which nothing is loaded. As many as hash in
-  // milliseconds are looked up; of the others nothing is found out.
+  // Does the same for many prompts, but loads nothing. It looks up only as many
+  // prompts as can be hashed in milliseconds, and reports nothing kept for the
+  // others. Returns whether a lookup has begun.
   virtual bool BeginTelling(Resumable& call,
                             std::span<const PrefixQuery> queries,
                             absl::Time deadline) = 0;
-  // To be called when the handler of `call` runs again, whatever the reason.
-  // None: nothing was looked up.
+  // Ends the wait of `call` and returns the results of its lookups, or none if
+  // it had none. Must be called when the handler of `call` runs again, whatever
+  // the reason.
   virtual std::optional<LookedUp> End(const Resumable& call) = 0;
 
-  // Thread-safe, and takes as long as hashing the prompt does.
+  // Returns how much of a prompt is cached, or kept on this machine. Takes as
+  // long as hashing the prompt does. Thread-safe.
   virtual Kept FindKept(const PrefixQuery& query) = 0;
-  // The first `matched_tokens` of the tokens that FindKept found are cached.
-  // Thread-safe.
+  // Returns why a waiting call would not load the tokens from `matched_tokens`,
+  // up to which the prompt is cached, to `kept_tokens`, which FindKept
+  // returned. Thread-safe.
   virtual LoadObstacle FindObstacle(uint32_t matched_tokens,
                                     uint32_t kept_tokens) = 0;
 
-  // Ends all that was begun; nothing is loaded or kept until what this returns
-  // is destroyed. For a flush, from its begin until it has told Forget.
+  // Ends all loads and stores that have begun, and begins none until all
+  // returned objects are destroyed. A flush pauses the loader from its
+  // beginning until it has called Forget or ForgetAll.
   virtual std::shared_ptr<const void> Pause() = 0;
-  // Nothing that is kept of this namespace, or of any, now is loaded again.
+  // Forgets all copies of a namespace, or of all namespaces: nothing that is
+  // kept now is loaded again.
   virtual void Forget(const NamespaceKey& ns) = 0;
   virtual void ForgetAll() = 0;
 };

@@ -13,10 +13,11 @@
 
 namespace pando {
 
-// How many whole pages of the prompt the caller wants.
+// Returns how many whole pages of its prompt the query asks for.
 size_t WantedPages(const PrefixQuery& query, uint32_t page_tokens);
 
-// The hashes of the first `pages` pages of a prompt.
+// Returns the hashes of the first `pages` pages of a prompt. REQUIRES: the
+// prompt has that many whole pages.
 std::vector<PageHash> HashPages(PageHasher& hasher, const NamespaceKey& ns,
                                 std::span<const Token> tokens, size_t pages,
                                 uint32_t page_tokens);

@@ -11,10 +11,11 @@
 
 namespace pando {
 
-// Opens the store that addresses name, one or several of one backend. `digest`:
-// blocks of another one are of another model or shape. An error names the part
-// of tier-shared that is at fault, and repeats no password. REQUIRES: there is
-// an address.
+// Opens the shared store that `addresses` name: one address, or several of the
+// same backend. `digest` names the model and the shape of the blocks, and the
+// key that signs them, if any; blocks under another digest are not found. An
+// error names the part of --tier-shared that is at fault, and repeats no
+// password. REQUIRES: `addresses` is not empty.
 absl::StatusOr<std::unique_ptr<RemoteStore>> OpenSharedStore(
     std::span<const std::string> addresses, uint64_t digest);
 

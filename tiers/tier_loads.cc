@@ -12,12 +12,12 @@
 namespace pando {
 namespace {
 
-// Published at once; the readers work on so many side by side.
+// So many pages are loaded side by side, and then published together.
 constexpr size_t kChunkPages = 32;
-// More tokens than this do not wait to be looked up, so that a lookup is over
-// in milliseconds, if it need not wait for a shared store.
+// At most so many tokens wait to be looked up, or one longer prompt. A lookup
+// is therefore over in milliseconds, unless it waits for a shared store.
 constexpr size_t kMaxLookupTokens = size_t{256} * 1024;
-// More loads than this do not wait to begin.
+// At most so many loads wait to begin.
 constexpr size_t kMaxLoads = 64;
 
 }  // namespace
@@ -43,15 +43,15 @@ TierLoads::~TierLoads() {
   tiers_->EraseForgotten();  // a flush may have come last
 }
 
-// The tokens before a handle are not known here, so that what follows it has no
-// hash.
+// A query with a handle is never looked up: the tokens before the handle are
+// not known here, so the hashes of the pages after it cannot be computed.
 bool TierLoads::IsWorthALookup(const PrefixQuery& query, LoadAction action) {
   if (query.after != PrefixHandle()) return false;
   const absl::StatusOr<PrefixScore> score = mover_->cache().Score(query);
   if (!score.ok()) return false;
   const size_t least =
       action == LoadAction::kAwait ? min_load_tokens_ : page_tokens_;
-  // A call that just waits does so for the worker that computes the next page.
+  // If a worker computes the next page, a call that waits waits for that.
   const bool may_load = action != LoadAction::kAwait || !score->is_pending;
   return may_load && WantedPages(query, page_tokens_) * page_tokens_ >=
                          score->matched_tokens + least;
@@ -139,7 +139,8 @@ void TierLoads::SetModelNow(const std::string& model_digest) {
 
 bool TierLoads::IsWanted(const Load& load) {
   if (load.action == LoadAction::kStart) return true;
-  // Only within a turn may a call have ended its lookup and not yet wait.
+  // A call ends its lookup and begins to wait within one turn; so both
+  // questions must be asked in one turn.
   FairMutexLock turn(&mover_->turn().mutex());
   return calls_.Has(load.lookup) || mover_->IsAwaited(load.reservation.lock);
 }
@@ -172,8 +173,8 @@ void TierLoads::RunLookups() {
 Kept TierLoads::LookUp(Lookup& lookup) {
   std::vector<PageHash> hashes =
       HashPages(hasher_, lookup.ns, lookup.tokens, lookup.pages, page_tokens_);
-  // Others may have cached more of it meanwhile, or begun to. What changes
-  // after this, the reservation and the load find out.
+  // Other calls may have cached more of the prompt meanwhile, or begun to. The
+  // reservation and the load find out what changes after this.
   const absl::StatusOr<PrefixScore> score =
       mover_->cache().Score({.ns = lookup.ns, .tokens = lookup.tokens});
   if (!score.ok()) return {};
@@ -182,8 +183,8 @@ Kept TierLoads::LookUp(Lookup& lookup) {
   const std::span<const PageHash> rest = std::span(hashes).subspan(cached);
   TierStack::KeptRun kept = tiers_->CountKept(rest);
   if (lookup.action == LoadAction::kStart && score->is_pending) {
-    // A worker that computes it may publish it only at the end of a long
-    // answer.
+    // A worker computes the next page, and may publish it only at the end of a
+    // long answer: so kStart reports only what loads bring.
     const size_t loading = CountLoading(hashes, cached);
     if (loading == 0) return {};
     if (loading > kept.pages) {

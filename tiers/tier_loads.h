@@ -26,15 +26,16 @@
 
 namespace pando {
 
-// Loads prefixes from tiers for calls that may wait. One thread looks prompts
-// up: it hashes their tokens, and never touches the disk, but may ask a shared
-// store. Another one loads, and erases what was forgotten.
-// What is loaded is published in chunks, so that who waits can see it grow.
-// Owned by Tiers; what is public is used in the turn.
+// Looks prompts up in the tiers and loads prefixes from them. The lookup thread
+// hashes the tokens of prompts; it never touches the disk, but may ask a shared
+// store. The load thread loads pages, and erases forgotten blocks. It publishes
+// pages in chunks, so that a waiting call sees the prefix grow. Owned by Tiers.
+// The public methods must be called in the turn, except for those that
+// PrefixLoader marks as thread-safe.
 class TierLoads final : public PrefixLoader {
  public:
-  // All outlive this; no server has started yet. Fewer than
-  // `min_load_tokens` tokens are not worth a load.
+  // The pointers must outlive this object, and no server may have started yet.
+  // Fewer than `min_load_tokens` tokens are never loaded.
   TierLoads(Mover* mover, TierStack* tiers, TurnActions* actions,
             uint32_t min_load_tokens);
   ~TierLoads() override;
@@ -51,43 +52,47 @@ class TierLoads final : public PrefixLoader {
   LoadObstacle FindObstacle(uint32_t matched_tokens,
                             uint32_t kept_tokens) override;
   std::shared_ptr<const void> Pause() override { return mover_->Pause(); }
-  // Loads that have begun end. The index forgets soon after this, before the
-  // next lookup.
+  // Both end the loads that have begun. The lookup thread makes the tiers
+  // forget soon after that, before it looks up another prompt.
   void Forget(const NamespaceKey& ns) override { ForgetSoon(ns); }
   void ForgetAll() override { ForgetSoon(std::nullopt); }
-  // Told once, by the first worker that says which configuration of the model
-  // it has. Only what the tiers have of it is found after that.
+  // Says which configuration of the model computes. Called once, when the first
+  // worker has said which one it has. After that, only pages of this
+  // configuration are found in the tiers.
   void SetModel(const std::string& model_digest);
-  // Runs the handlers of all calls that wait for a lookup again.
+  // Runs the handlers of all calls that wait for lookups again.
   void ResumeAll() { calls_.ResumeAll(); }
 
  private:
+  // A prompt that waits to be looked up.
   struct Lookup {
     uint64_t id;
     NamespaceKey ns;
     std::vector<Token> tokens;
-    size_t pages;  // that the tokens spell, and the caller wants
+    size_t pages;  // those that the query asks for
     LoadAction action;
     uint64_t generation;  // of the mover
-    KeptBytes kept = {};  // the tokens; of calls without a session, nothing
+    KeptBytes kept = {};  // accounts for `tokens`; BeginTelling leaves it empty
   };
+  // A load whose pages are reserved.
   struct Load {
     uint64_t lookup;
     LoadAction action;
     NamespaceKey ns;
     uint64_t ns_digest;
-    std::vector<PageHash> hashes;  // of the prompt up to what is loaded
+    std::vector<PageHash> hashes;  // of the prompt, up to the last page to load
     Mover::Reservation reservation;
-    KeptBytes kept;  // those of the lookup, which had no less
+    KeptBytes kept;  // the lookup's account; its tokens took no less memory
 
     size_t locked_pages() const {
       return reservation.matched_pages + reservation.pages.size();
     }
   };
 
-  // Whether it is worth it to hash this prompt.
+  // Returns whether this prompt may have enough uncached pages to be worth
+  // hashing.
   bool IsWorthALookup(const PrefixQuery& query, LoadAction action);
-  // Whether so many more tokens may wait to be looked up.
+  // Returns whether `tokens` more tokens may wait to be looked up.
   bool HasRoomToLookUp(size_t tokens) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Lookup LookupOf(uint64_t id, const PrefixQuery& query, LoadAction action);
   void RunLookups();
@@ -95,21 +100,22 @@ class TierLoads final : public PrefixLoader {
   void ForgetNow(const std::optional<NamespaceKey>& ns);
   void SetModelNow(const std::string& model_digest);
   Kept LookUp(Lookup& lookup);
-  // After `cached` pages of a prompt, `kept` follow.
+  // Returns what is cached or kept of a prompt that has `cached` cached pages,
+  // followed by those of `kept`.
   Kept KeptAfter(size_t cached, const TierStack::KeptRun& kept) const;
-  // How many pages after the `cached` ones of a prompt a load that has begun
-  // brings.
+  // Returns how many pages after the `cached` ones of a prompt the loads that
+  // have begun will bring.
   size_t CountLoading(std::span<const PageHash> prompt, size_t cached);
-  // Begins to load what follows the cached pages, as far as it is stored and
-  // there is room for it. Returns how many pages these are.
+  // Begins to load the pages that follow the cached ones, as far as they are
+  // stored and there is room for them. Returns how many these are.
   size_t BeginLoad(Lookup& lookup, std::vector<PageHash> hashes, size_t cached);
-  // Whether what has not begun is still to be loaded.
+  // Returns whether a load whose copies have not begun is still wanted.
   bool IsWanted(const Load& load);
   bool IsWorthALoad(size_t pages) const {
     return pages > 0 && pages * page_tokens_ >= min_load_tokens_;
   }
-  // How many pages may be loaded after `cached` ones of a prompt, beside those
-  // that other loads have locked or reserved.
+  // Returns how many pages may be loaded after `cached` ones of a prompt, given
+  // what other loads have locked and reserved.
   size_t SparePages(size_t cached);
   void RunLoads();
   void LoadAndPublish(const Load& load);
@@ -136,13 +142,15 @@ class TierLoads final : public PrefixLoader {
   absl::Mutex mutex_;
   std::deque<Lookup> lookups_ ABSL_GUARDED_BY(mutex_);
   size_t lookup_tokens_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Namespaces to be forgotten; none: all.
+  // The namespaces that are to be forgotten; an entry of none stands for all
+  // namespaces.
   std::vector<std::optional<NamespaceKey>> flushed_ ABSL_GUARDED_BY(mutex_);
-  // To be told to the tiers; empty: nothing.
+  // The model that is to be told to the tiers; empty if there is none to tell.
   std::string model_digest_ ABSL_GUARDED_BY(mutex_);
-  // The tiers have blocks to be erased.
+  // Whether the tiers have blocks that EraseForgotten is to erase.
   bool has_forgotten_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Load> loads_ ABSL_GUARDED_BY(mutex_);
+  // The load that the load thread works on; null if there is none.
   const Load* under_way_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t locked_pages_ ABSL_GUARDED_BY(mutex_) = 0;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -19,7 +19,8 @@ size_t TierStack::CountLoadable(uint64_t ns_digest,
   return pages;
 }
 
-// A tier may go on where a slower one has filled a gap.
+// It asks the tiers in turns, because a tier may have pages that follow a gap
+// which a slower tier fills.
 TierStack::KeptRun TierStack::CountKept(std::span<const PageHash> run) const {
   KeptRun kept;
   for (bool is_longer = true; is_longer;) {
@@ -35,8 +36,8 @@ TierStack::KeptRun TierStack::CountKept(std::span<const PageHash> run) const {
   return kept;
 }
 
-// Blocks that are loaded from the shared store are touched there when they
-// enter the cache, as stored ones are.
+// It leaves out the shared store: TierStores touches loaded blocks there when
+// they enter the cache.
 void TierStack::Touch(std::span<const PageHash> prompt) {
   for (const Local& local : local_) local.tier->Touch(prompt);
 }
@@ -49,7 +50,7 @@ size_t TierStack::Load(uint64_t ns_digest, std::span<const PageHash> run,
          remote_->Load(ns_digest, run.subspan(loaded), pages.subspan(loaded));
 }
 
-// Blocks that one tier cannot load, the next one may.
+// When one tier cannot load a block, the next tier may have it.
 size_t TierStack::LoadKept(std::span<const PageHash> run,
                            std::span<const PageId> pages) {
   size_t loaded = 0;
@@ -67,7 +68,8 @@ size_t TierStack::LoadKept(std::span<const PageHash> run,
   return loaded;
 }
 
-// Memory has its room back at once, even while the disk hangs.
+// The host tier erases at once, so that it has its room back even while the
+// disk hangs.
 void TierStack::Forget(std::optional<uint64_t> ns_digest) {
   for (const auto& [tier, where] : local_) {
     tier->Forget(ns_digest);

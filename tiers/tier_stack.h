@@ -16,8 +16,8 @@
 namespace pando {
 
 // The tiers below the pool, in the order in which TierLoads asks them: host
-// memory first, then the disk, then the shared store. Owned by Tiers, which
-// owns the tiers, too; as thread-safe as they are.
+// memory, the disk, the shared store. Owned by Tiers, which also owns the
+// tiers. As thread-safe as the tiers are.
 class TierStack {
  public:
   // The part of a run of pages that is known to be kept.
@@ -26,28 +26,29 @@ class TierStack {
     KeptIn slowest = KeptIn::kNowhere;
   };
 
-  // Any may be null.
+  // Each is null if there is no such tier.
   TierStack(LocalTier* host, LocalTier* disk, RemoteTier* remote);
 
-  // How many pages at the front of `run` can be loaded. Asks the shared store,
-  // for a fraction of a second at most.
+  // Returns how many pages at the front of `run` can be loaded. May ask the
+  // shared store, which takes a fraction of a second at most.
   size_t CountLoadable(uint64_t ns_digest, std::span<const PageHash> run);
-  // What the tiers of this machine have of it, which is known without asking
-  // anybody. Thread-safe.
+  // Returns how much of the front of `run` the tiers of this machine have. Does
+  // no I/O. Thread-safe.
   KeptRun CountKept(std::span<const PageHash> run) const;
-  // A prompt is in use.
+  // Counts as a use of what the tiers of this machine have of a prompt.
   void Touch(std::span<const PageHash> prompt);
-  // Fills `pages` with the blocks of `run`. Returns how many from the front
-  // are what they were when they were stored; the others have any contents.
+  // Fills `pages` with the blocks of `run`. Returns how many pages from the
+  // front now hold what was stored; the contents of the others are undefined.
   size_t Load(uint64_t ns_digest, std::span<const PageHash> run,
               std::span<const PageId> pages);
-  // Forgets what is stored of a namespace, or being stored; none: of all. It
-  // waits for no disk; EraseForgotten, which the thread that loads calls after
-  // it, does.
+  // Forgets the blocks of a namespace, or of all namespaces with none,
+  // including those that are being stored. Does not wait for the disk.
+  // EraseForgotten must be called after it, by the load thread; that erases
+  // them there.
   void Forget(std::optional<uint64_t> ns_digest);
   void EraseForgotten();
-  // Which configuration of the model computes from now on. EraseForgotten is
-  // called after it, too.
+  // Says which configuration of the model computes from now on. EraseForgotten
+  // must be called after it, too.
   void SetModel(uint64_t model);
 
  private:
@@ -56,7 +57,7 @@ class TierStack {
     KeptIn where;
   };
 
-  // Load from the tiers of this machine.
+  // Does what Load does, with the tiers of this machine only.
   size_t LoadKept(std::span<const PageHash> run, std::span<const PageId> pages);
 
   std::vector<Local> local_;  // the fastest first

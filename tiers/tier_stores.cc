@@ -13,7 +13,7 @@
 namespace pando {
 namespace {
 
-// All prompts that wait take no more.
+// All waiting prompts together take at most so many bytes.
 constexpr size_t kMaxQueuedBytes = size_t{64} << 20;
 
 size_t MaxPages(const PrefixCache& cache, const StoreTarget& tier) {

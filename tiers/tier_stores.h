@@ -17,13 +17,14 @@
 
 namespace pando {
 
-// Stores what enters the cache, or what is hit there, on a thread of its own.
-// Nobody waits for it, and eviction least of all: what comes faster than the
-// tier can write, or is evicted before its turn, is not stored. Owned by Tiers.
+// Stores pages in one tier when they enter the cache or are hit there, on a
+// thread of its own. Neither calls nor evictions wait for it: pages that come
+// faster than the tier can write, or that are evicted before their turn, are
+// dropped. Owned by Tiers.
 class TierStores final : public EventSink {
  public:
-  // Both outlive this. `stores_at_once`: what enters the cache, and not only
-  // what is hit.
+  // Both pointers must outlive this object. With `stores_at_once`, pages are
+  // also stored when they enter the cache, and not only when they are hit.
   TierStores(Mover* mover, StoreTarget* tier, bool stores_at_once);
   ~TierStores() override;
 
@@ -35,7 +36,7 @@ class TierStores final : public EventSink {
   bool EndTurn(const CachedPages*) override { return true; }
 
  private:
-  // A prompt of which something is not stored.
+  // A prompt some of whose pages are not stored.
   struct Prompt {
     NamespaceKey ns;
     std::vector<Token> tokens;
@@ -47,12 +48,15 @@ class TierStores final : public EventSink {
     }
   };
 
+  // Returns the prompt that ends with the page `last`.
   static Prompt PromptOf(const CachedPages& pages, PageId last);
-  // `new_pages` of it are not stored.
+  // Queues a prompt of which `new_pages` pages are not stored. They count as
+  // dropped when the queue is full.
   void Queue(Prompt prompt, size_t new_pages);
   void Run();
   void Store(const Prompt& prompt);
-  // False: it is not cached any more, or may not be locked.
+  // Stores the pages of a prompt from index `begin` up to `end`. Returns false
+  // if they are not all cached any more, or cannot be locked.
   bool StoreChunk(const Prompt& prompt, size_t begin, size_t end);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !queue_.empty();

@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<LocalTier>> MakeHost(
   return std::make_unique<LocalTier>(std::move(pages), std::move(store));
 }
 
-// Told once, and not by each of the disk tier's threads.
+// Logs, once for all threads of the disk tier, that there is no io_uring.
 void TellIfThereAreNoRings() {
   const absl::Status ring = IoRing::Make(1).status();
   if (ring.ok()) return;
@@ -104,7 +104,8 @@ Tiers::Tiers(std::unique_ptr<PageCopiers> copiers,
   }
 }
 
-// Threads that wait for a pando-mover which is stopped would never end.
+// GiveUp comes first: a thread that waits for a stopped pando-mover would never
+// end otherwise.
 Tiers::~Tiers() {
   if (PageMovers* const movers = copiers_->movers()) movers->GiveUp();
 }
@@ -140,8 +141,9 @@ void Tiers::BeginDrain() {
   loads_.ResumeAll();
 }
 
-// A page that a hung disk is read for stays reserved until the disk answers.
-// The mover's are counted last: when it drains, they only become fewer.
+// A page that is being loaded from a hung disk stays reserved until the disk
+// answers; so reserved pages of the mover do not count. They are counted after
+// those of the cache: while the tiers drain, they only become fewer.
 bool Tiers::IsIdle() const {
   const CacheStats stats = mover_.cache().Stats();
   return stats.locks == 0 && stats.pages.reserved <= mover_.reserved_pages();

@@ -21,19 +21,22 @@
 
 namespace pando {
 
-// All that keeps copies of pages outside the pool: what is stored comes from
-// events, what is loaded is asked for by calls. Owned by Server.
+// Keeps copies of pages outside the pool: the tiers, and the objects that store
+// pages there and load them. Events say which pages to store; calls ask for
+// loads. Owned by Server.
 class Tiers {
  public:
   struct Config {
     std::string model;
-    // Where pando-movers connect; empty: pages are mapped and copied here.
+    // The path of the socket to which pando-movers connect. If it is empty,
+    // this process maps the pool and copies the pages.
     std::string mover_socket;
-    // Where that socket is kept for the next process. Null: nowhere.
+    // Keeps that socket for the next pandod. It is null if nothing keeps it.
     KeptDescriptors* kept = nullptr;
-    // How long a mover may go on that is not known to have ended.
+    // See MoverConnection::Times.
     absl::Duration quarantine;
-    // 0, empty: there is no such tier.
+    // Each tier is absent if its size is 0, or its folder or its addresses are
+    // empty.
     uint64_t host_bytes = 0;
     std::string disk_folder;
     uint64_t disk_bytes = 0;
@@ -41,10 +44,12 @@ class Tiers {
         shared;                   // addresses, as OpenSharedStore reads them
     std::string shared_key_file;  // empty: what is shared is not signed
     uint32_t min_load_tokens = 0;
-    // What enters the cache is stored, not only what is hit there.
+    // Whether pages are stored when they enter the cache, and not only when
+    // they are hit there.
     bool stores_at_once = true;
   };
-  // All outlive the tiers; none of the actions has run yet.
+  // The pointers must outlive the tiers, and none of `actions` may have run
+  // yet.
   struct Parts {
     PrefixCache* cache;
     Turn* turn;
@@ -57,27 +62,30 @@ class Tiers {
                                                       const Parts& parts);
   ~Tiers();
 
+  // Returns the sinks that the publisher of events must call. They live as long
+  // as this object.
   std::vector<EventSink*> stores();
-  // What the tiers of this machine have; null: there is no such tier.
+  // The changes in the tiers of this machine; null if there is no such tier.
   TierChanges* host_changes() { return host_.get(); }
   TierChanges* disk_changes() { return disk_.get(); }
   PrefixLoader* loads() { return &loads_; }
-  // In the turn; told once: which configuration of the model computes. What the
-  // tiers keep of others is not found.
+  // Says which configuration of the model computes. What the tiers keep of
+  // others is not found any more. Must be called in the turn, once.
   void SetModel(const std::string& model_digest) {
     loads_.SetModel(model_digest);
   }
-  // Gives up what is being loaded or stored, and begins nothing any more. Must
-  // be called in the turn.
+  // Ends all loads and stores, and begins no more. Must be called in the turn.
   void BeginDrain();
-  // Whether all that the cache has locked or reserved is the tiers'.
-  // Thread-safe.
+  // Returns whether the cache has no locks, and no reserved pages except those
+  // of the tiers. Thread-safe.
   bool IsIdle() const;
-  // Thread-safe.
+  // The figures of each tier, as TierFigures says; none, or all 0 for the disk,
+  // where there is no such tier. Thread-safe.
   std::optional<TierFigures> host_figures() const;
   TierFigures disk_figures() const;
   std::optional<TierFigures> remote_figures() const;
-  // Empty where there are no pando-movers. Thread-safe.
+  // Says which devices have a pando-mover; empty if this process copies the
+  // pages itself. Thread-safe.
   std::vector<PageMovers::Presence> mover_presence() const;
 
  private:
@@ -86,15 +94,15 @@ class Tiers {
         const Config& config, const Parts& parts);
 
   const std::unique_ptr<PageCopiers> copiers_;
-  // Null where there is none.
+  // Each is null if there is no such tier.
   const std::unique_ptr<LocalTier> host_;
   const std::unique_ptr<LocalTier> disk_;
   const std::unique_ptr<RemoteTier> remote_;
   TierStack stack_;
   Mover mover_;
-  std::deque<TierStores> stores_;  // of each tier
+  std::deque<TierStores> stores_;  // one for each tier
   TierLoads loads_;
-  std::shared_ptr<const void> drain_;  // pauses the mover
+  std::shared_ptr<const void> drain_;  // pauses the mover, once set
 };
 
 }  // namespace pando

@@ -15,13 +15,15 @@
 
 namespace pando {
 
-// Pages as values of a store that is trusted with nothing: a header that names
-// the block, its MAC if those who share have a key, then the page. Owned by
-// RemoteBlocks. Thread-safe; a page must not be written while it is copied.
+// Converts pages to values of a shared store, and back. The store is not
+// trusted, so a value begins with a header that names the block and has a
+// checksum of the page. A MAC follows if there is a shared key, then the page.
+// Owned by RemoteBlocks. Thread-safe; a page must not be written while it is
+// copied.
 class BlockValues {
  public:
-  // `digest`: blocks of another one are of another model or shape, or of
-  // another key. Without a `key`, values are not signed.
+  // `digest` names the model and the shape of the blocks, and the key. Values
+  // are signed with `key`, unless it is null.
   BlockValues(std::unique_ptr<PageBlocks> pages, uint64_t digest,
               std::unique_ptr<SharedKey> key)
       : pages_(std::move(pages)), digest_(digest), key_(std::move(key)) {}
@@ -29,12 +31,15 @@ class BlockValues {
   uint64_t page_bytes() const { return pages_->block_bytes(); }
   size_t value_bytes() const;
 
-  // The bytes that are copied out are no value before they are sealed.
+  // Copies a page into a value of value_bytes() bytes. It is not a valid value
+  // until Seal has written its header.
   absl::Status CopyOut(PageId page, std::span<std::byte> value) const;
+  // Writes the header, and the MAC if there is a key, in front of the page.
   void Seal(const PageHash& hash, std::span<std::byte> value) const;
-  // DataLoss: it is not what was sealed.
+  // Returns DATA_LOSS if `value` is not what Seal made for this block.
   absl::Status Verify(const PageHash& hash,
                       std::span<const std::byte> value) const;
+  // Copies the page of a value to the pool. Does not verify it.
   absl::Status CopyIn(std::span<const std::byte> value, PageId page) const;
 
  private:

@@ -5,9 +5,10 @@
 namespace pando {
 namespace {
 
-// A thread takes several small blocks, which share a round trip.
+// A thread takes about so many bytes at once: several small blocks share a
+// round trip.
 constexpr size_t kPartBytes = size_t{1} << 20;
-// All threads get some of a window.
+// A window has at least so many parts, so that every thread gets some of it.
 constexpr size_t kMinParts = 4;
 
 }  // namespace

@@ -15,30 +15,36 @@
 
 namespace pando {
 
-// Blocks on their way to or from a store, with the memory of their values.
-// Threads take parts of it until nothing is left. Who makes one shares it with
-// them, as they may go on after it was given up; if not, it is used again, for
-// new memory costs as much as a copy. Thread-safe, but for Begin.
+// A set of blocks on their way to or from a store, with the memory of their
+// values. Several threads work on it: each takes parts of it until nothing is
+// left. It is shared by its maker and these threads, because a thread may go on
+// after the maker has given up the wait. If none does, the window is used
+// again, because new memory costs as much as a copy. Thread-safe, except for
+// Begin.
 class BlockWindow {
  public:
   BlockWindow(size_t max_blocks, size_t value_bytes);
 
-  // REQUIRES: no thread works on it. Returns blocks, `max_blocks` at most,
-  // whose keys are to be set; until their results are set, they have timed out.
+  // Begins anew with `count` blocks, at most `max_blocks`, and returns them;
+  // the caller must set their keys. The status of each is DEADLINE_EXCEEDED
+  // until a thread sets it. REQUIRES: no thread works on the window.
   std::span<RemoteStore::Transfer> Begin(size_t count);
   std::span<RemoteStore::Transfer> blocks() { return blocks_; }
-  // The next ones that were not taken yet; empty: nothing is left.
+  // Returns the next blocks that no thread has taken yet; empty if none is
+  // left.
   std::span<RemoteStore::Transfer> TakePart();
 
-  // Calls `place` with the number of a block, to put it where it belongs,
-  // unless the window was closed; which it is once such a call fails.
+  // Calls `place` with the index of a block in blocks(), to copy it to its
+  // destination; does nothing if the window is closed. The window closes when
+  // such a call fails.
   void Place(const RemoteStore::Transfer& block,
              absl::FunctionRef<absl::Status(size_t)> place);
   struct Placed {
-    size_t front = 0;     // how many blocks at the front are where they belong
-    absl::Status status;  // of the call that failed
+    size_t front = 0;     // how many blocks at the front were placed
+    absl::Status status;  // of a call of `place` that failed
   };
-  // Waits for such calls, and admits no more.
+  // Closes the window: waits for calls of `place` that are under way, and lets
+  // no more begin.
   Placed Close();
 
  private:
@@ -49,8 +55,8 @@ class BlockWindow {
   absl::Mutex mutex_;
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status place_status_ ABSL_GUARDED_BY(mutex_);
-  // Each is written by who has taken the block, who holds the mutex for
-  // reading.
+  // Each entry is written only by the thread that has taken its block, while
+  // that holds the mutex for reading.
   std::vector<char> are_placed_;
 };
 

@@ -7,20 +7,22 @@
 
 namespace pando {
 
-// Leaves something alone that fails again and again: after some failures in a
-// row, calls are refused for a while, then tried again. Each failure after that
-// doubles the while. Owned by RemoteLoads and RemoteStores; thread-safe.
+// Stops calls of something that keeps failing. After kFailures failures in a
+// row it refuses calls for kFirstPause, then admits them again. Each further
+// failure doubles the pause, up to kLongestPause; a success resets it. Owned by
+// RemoteLoads and RemoteStores; thread-safe.
 class CircuitBreaker {
  public:
   static constexpr int kFailures = 3;
   static constexpr absl::Duration kFirstPause = absl::Seconds(1);
   static constexpr absl::Duration kLongestPause = absl::Seconds(30);
 
-  // Whether a call may be tried.
+  // Returns whether a call may be tried. `now` is of MonotonicNow, here and
+  // below.
   bool Admits(absl::Time now) const;
   void Succeeded();
   void Failed(absl::Time now);
-  // From the last of these failures until a call succeeds.
+  // Returns whether there were kFailures failures since the last success.
   bool is_open() const;
 
  private:

@@ -16,9 +16,9 @@
 
 namespace pando {
 
-// Threads for work that may hang, as calls to a folder do whose server is gone.
-// A caller that waits for it gives up in time. Owned by RemoteLoads and
-// RemoteStores; thread-safe. Its destructor waits for work that still hangs.
+// Threads for work that may hang, such as calls to a folder whose server is
+// gone. Callers give up the wait after a timeout. Owned by RemoteLoads and
+// RemoteStores; thread-safe. The destructor waits for work that still hangs.
 class DeadlineThreads {
  public:
   using Work = std::function<void()>;
@@ -28,16 +28,19 @@ class DeadlineThreads {
   DeadlineThreads(const DeadlineThreads&) = delete;
   DeadlineThreads& operator=(const DeadlineThreads&) = delete;
 
-  // Pieces of work, which are done or given up together.
+  // Pieces of work that are waited for, and given up, together.
   struct Batch;
 
-  // Does all pieces of work side by side, after those that were begun before.
-  // Work that was given up may go on, and must own all that it uses.
+  // Begins a batch: the threads do its pieces side by side, after those of
+  // earlier batches. Work may go on after it was given up, so it must own all
+  // that it uses.
   std::shared_ptr<Batch> Begin(std::vector<Work> pieces,
                                absl::Duration timeout);
-  // Says whether all was done within the timeout, which began with the batch.
-  // If not, it is given up: what has not begun never begins.
+  // Waits for the batch until its timeout, which counts from Begin. Returns
+  // whether all its pieces were done. If not, the batch is given up: pieces
+  // that have not begun never begin.
   bool End(const std::shared_ptr<Batch>& batch);
+  // Begins a batch and waits for it, as End does.
   bool Run(std::vector<Work> pieces, absl::Duration timeout) {
     return End(Begin(std::move(pieces), timeout));
   }
@@ -49,7 +52,7 @@ class DeadlineThreads {
   };
 
   void RunTasks();
-  // Waits for what is to be done next; none once this is stopped.
+  // Waits for the next task; returns none once the threads are to stop.
   std::optional<Task> Next();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !tasks_.empty();

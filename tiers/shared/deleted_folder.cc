@@ -23,7 +23,8 @@ class Deletion {
   Deletion(size_t most, const std::function<void(uint64_t)>& deleted)
       : left_(most), deleted_(deleted) {}
 
-  // Whether the folder is gone; if not, there is more to delete, or an error.
+  // Returns whether the folder is gone. If not, there is more to delete, or
+  // there was an error.
   bool DeleteFolder(int parent, const char* name) {
     UniqueFd fd(
         openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -57,7 +58,9 @@ class Deletion {
       IsGone();
     }
   }
-  // After a call that failed. Others may delete the same.
+  // Looks at errno after a call that failed. Returns whether the file was gone
+  // already, as when another process deletes the same folder; else remembers
+  // the error.
   bool IsGone() {
     if (errno == ENOENT) return true;
     error_ = errno;

@@ -10,10 +10,11 @@
 
 namespace pando {
 
-// Deletes up to `most` files of a folder and of those in it, and tells the
-// bytes of each. Returns whether the folder is gone; an error, when all that is
-// left cannot be deleted. Follows no link, so that another user who may write
-// there cannot lead this out of the folder.
+// Deletes up to `most` files in a folder and its subfolders, and calls
+// `deleted` with the size of each in bytes. Returns whether the folder is gone,
+// or an error if nothing that is left can be deleted. Follows no symbolic
+// links, so that another user who may write there cannot lead it out of the
+// folder.
 absl::StatusOr<bool> DeleteSome(const std::string& folder, size_t most,
                                 const std::function<void(uint64_t)>& deleted);
 

@@ -33,17 +33,19 @@ namespace fs = std::filesystem;
 
 constexpr mode_t kBlockMode = 0600;
 constexpr mode_t kBlockFolderMode = 0700;
-// Erased files and folders are given such a name.
+// EraseAll renames a folder to this prefix and a random number.
 constexpr std::string_view kErasedPrefix = "erased-";
 
-// Deleted by one FreeFiles, so that a flush or a store waits for no more.
+// One call of FreeFiles deletes at most so many files, so that a flush or a
+// store waits for no more than that.
 constexpr size_t kFilesAtOnce = 64;
 
 absl::Status Late() {
   return absl::DeadlineExceededError("the shared folder is slow");
 }
 
-// Blocks further behind in a prompt count as used before.
+// Blocks further back in a prompt count as used earlier, so that they are
+// removed first.
 absl::Time ModifiedOf(const BlockKey& key, absl::Time used) {
   return used - absl::Milliseconds(key.ordinal);
 }
@@ -77,7 +79,7 @@ bool IsFolder(const fs::directory_entry& entry) {
   return !entry.is_symlink(ignored) && entry.is_directory(ignored);
 }
 
-// By EraseAll, of any machine.
+// Returns whether EraseAll, on any machine, has taken this folder away.
 bool IsErased(const fs::directory_entry& entry) {
   const std::string name = entry.path().filename().native();
   return IsFolder(entry) && name.starts_with(kErasedPrefix) &&
@@ -86,20 +88,20 @@ bool IsErased(const fs::directory_entry& entry) {
                              absl::ascii_isxdigit);
 }
 
-// Names that files were given in the folder stay after a crash.
+// Makes renames in a folder survive a crash of the machine.
 absl::Status Sync(const std::string& folder) {
   const UniqueFd fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd.valid()) {
     return errno == ENOENT ? absl::OkStatus()
                            : absl::ErrnoToStatus(errno, "open a folder");
   }
-  // Some file systems know no such thing.
+  // Some file systems cannot sync a folder.
   if (fsync(fd.get()) == 0 || errno == EINVAL) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, "sync a folder");
 }
 
-// Fills a file that was just made. What a server has not taken by then, some
-// tell when the file is closed.
+// Fills a file that was just made. It checks close(), because some network file
+// systems report only there what the server has not taken.
 absl::Status Fill(UniqueFd file, std::span<const std::byte> value,
                   absl::Time modified) {
   size_t put = 0;
@@ -119,7 +121,7 @@ absl::Status Fill(UniqueFd file, std::span<const std::byte> value,
   return absl::ErrnoToStatus(errno, "close a block");
 }
 
-// None: it is no block.
+// Returns none if the file is no block.
 std::optional<FolderStore::Found> FoundAt(const std::string& ns_folder,
                                           const fs::path& file) {
   FolderStore::Found found;
@@ -177,7 +179,7 @@ void FolderStore::TakeStock(
     for (const fs::path& entry : entries) {
       if (!use(entry)) return false;
     }
-    // Refused, as it should be, where there is something left.
+    // This fails if something is left in the folder, as it should.
     rmdir(folder.c_str());
     return true;
   };
@@ -233,7 +235,7 @@ absl::Status FolderStore::Write(const Place& place,
   constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   UniqueFd file(open(path.c_str(), kFlags, kBlockMode));
   if (!file.valid() && errno == ENOENT) {
-    // Where this fails, so does what follows.
+    // Errors are not checked: if this fails, the open below fails, too.
     for (const std::string& folder :
          {place.model_folder, place.ns_folder, place.folder}) {
       mkdir(folder.c_str(), kBlockFolderMode);
@@ -271,8 +273,8 @@ absl::Status FolderStore::Erase(const BlockKey& key) {
   return absl::ErrnoToStatus(errno, "erase a block");
 }
 
-// It is gone for all machines at once; FreeFiles deletes it. A crash of the
-// machine does not bring it back.
+// Renames the folder, so that its blocks are gone for all machines at once,
+// also after a crash of this machine. FreeFiles deletes them later.
 absl::Status FolderStore::EraseAll(std::optional<uint64_t> ns_digest) {
   const std::string folder =
       ns_digest.has_value() ? NsFolder(*ns_digest) : model_folder_;

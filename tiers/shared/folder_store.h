@@ -20,27 +20,30 @@
 
 namespace pando {
 
-// A file for each block, in a folder that many machines share. A file gets its
-// name when it is whole. Its time of modification says when it was last used;
-// the owner of the folder removes those that are too old. Owned by
-// RemoteBlocks; thread-safe.
+// Keeps blocks as files in a folder, which many machines may share. A file gets
+// its name once it is complete. Its modification time says when the block was
+// last used; whoever runs the folder removes files that are too old. Owned by
+// RemoteBlocks or BlockFiles. Thread-safe, except for FreeFiles and FreeSome,
+// which are for one thread.
 class FolderStore final : public RemoteStore {
  public:
-  // A block that is there.
+  // A block that TakeStock has found.
   struct Found {
     BlockKey key;  // without its ordinal
     uint64_t bytes = 0;
     absl::Time modified;
   };
 
-  // `digest`: blocks of another one are of another model or shape. The folder,
-  // which `option` names, must be there, and no other user may write to it.
+  // `digest` names the model and the shape of the blocks: it selects a
+  // subfolder, and blocks under other digests are not found. `option` is the
+  // name of the option that gives the folder, for errors. Fails if the folder
+  // does not exist, or if other users may write to it.
   static absl::StatusOr<std::unique_ptr<FolderStore>> Open(
       std::string_view option, const std::string& folder, uint64_t digest);
 
-  // Visits all blocks of the digest, as long as `visit` says so. Removes what
-  // writers that were killed have left, and folders that have nothing any more.
-  // REQUIRES: no other process uses the folder.
+  // Visits all blocks under the digest until `visit` returns false. Removes
+  // partly written files of killed writers, and empty folders. REQUIRES: no
+  // other process uses the folder.
   void TakeStock(const std::function<bool(const Found&)>& visit) const;
 
   absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
@@ -55,21 +58,23 @@ class FolderStore final : public RemoteStore {
   absl::Status EraseAll(std::optional<uint64_t> ns_digest) override;
   bool FreeSome() override;
 
-  // The things that EraseAll has taken away, and that are left.
+  // Says what is left of the files that EraseAll has taken away.
   enum class Erased {
     kNone,
-    kMore,   // there may be some
-    kStuck,  // they cannot be deleted now
+    kMore,   // there may be more to delete
+    kStuck,  // all that are left cannot be deleted now
   };
-  // Deletes some of them, and tells the bytes of each file. What cannot be
-  // deleted does not keep the others; it is tried again after the next
-  // EraseAll, or start.
+  // Deletes some files that EraseAll has taken away, also those of earlier
+  // processes and of other machines. Calls `freed` with the size of each in
+  // bytes. Files that cannot be deleted do not stop the others; a later series
+  // of calls tries them again.
   Erased FreeFiles(const std::function<void(uint64_t)>& freed);
 
  private:
   FolderStore(const std::string& folder, uint64_t digest);
 
-  // Folders are made as they are needed, those of a file from the outside in.
+  // The paths of a block's file and of the folders around it, which are made
+  // when they are needed, the outermost first.
   struct Place {
     std::string model_folder;
     std::string ns_folder;
@@ -83,10 +88,12 @@ class FolderStore final : public RemoteStore {
 
   const std::string folder_;
   const std::string model_folder_;
-  // Names of files that are being written are never those of another process.
+  // A random number in the names of files that are being written, so that no
+  // other process uses the same names.
   const uint64_t writer_;
   std::atomic<uint64_t> last_written_ = 0;
-  // The names of what FreeFiles could not delete since there was nothing to do.
+  // The folders that FreeFiles could not delete. It is cleared when FreeFiles
+  // finds no other folder to delete.
   absl::flat_hash_set<std::string> stuck_;
 };
 

@@ -5,7 +5,7 @@
 namespace pando {
 namespace {
 
-// When there are more, all are forgotten.
+// When it knows more blocks, BeginPeriod forgets all.
 constexpr size_t kMaxKnown = size_t{256} * 1024;
 
 }  // namespace

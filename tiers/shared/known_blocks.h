@@ -15,33 +15,37 @@
 
 namespace pando {
 
-// Blocks that this process stored or touched in the present period, so that a
-// store is not asked for each of them again. All of a period count as used at
-// its beginning, so that the front of a prompt, which is touched once, is never
-// older than what is stored behind it later. Owned by RemoteBlocks;
-// thread-safe.
+// The blocks that this process has stored or touched in the present period, so
+// that it need not ask the store for them again. All blocks of a period count
+// as used at its beginning. So the front of a prompt, which is touched only
+// once, never looks older than blocks that are stored behind it later. Owned by
+// RemoteBlocks; thread-safe.
 class KnownBlocks {
  public:
   static constexpr absl::Duration kPeriod = absl::Minutes(10);
 
-  // Whether BeginPeriod would begin another one.
+  // Returns whether the period that began last is over.
   bool IsPeriodOver() const;
-  // Forgets the blocks of an earlier period.
+  // Begins the present period, if it has not begun yet, and forgets the blocks
+  // of the one before. Also forgets all blocks when it knows too many.
   void BeginPeriod();
-  // When the present one began, by the system's clock.
+  // When the last period began, by the system's clock.
   absl::Time period() const;
 
-  // How many blocks at the front of `run` are known.
+  // Returns how many blocks at the front of `run` are known.
   size_t CountKnown(std::span<const PageHash> run) const;
-  // Those of the pages `begin` and following of a prompt that are not.
+  // Returns the keys of the pages of a prompt from index `begin` on that are
+  // not known.
   std::vector<BlockKey> UnknownOf(uint64_t ns_digest,
                                   std::span<const PageHash> prompt,
                                   size_t begin) const;
-  // Findings from before the last Forget are not added.
+  // Adds blocks, unless Forget was called since generation() returned
+  // `generation`.
   void Add(std::span<const PageHash> hashes, uint64_t generation);
-  // They are not there, or may not be.
+  // Removes blocks that the store does not have, or may not have.
   void Remove(std::span<const PageHash> hashes);
 
+  // Forgets all blocks.
   void Forget();
   // Counts the calls of Forget.
   uint64_t generation() const;

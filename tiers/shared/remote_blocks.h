@@ -14,12 +14,12 @@
 
 namespace pando {
 
-// The parts that loads from a shared store and stores to it share: the store,
-// the form of its values, the blocks that are known to be there, and flushes.
-// Owned by RemoteTier; thread-safe.
+// What RemoteLoads and RemoteStores have in common: the store, the form of its
+// values, the blocks that are known to be there, and the thread that erases
+// flushed ones. Owned by RemoteTier; thread-safe.
 class RemoteBlocks {
  public:
-  // That work on a window side by side.
+  // The number of threads that work on one window.
   static constexpr size_t kWindowThreads = 4;
 
   RemoteBlocks(BlockValues values, std::unique_ptr<RemoteStore> store)
@@ -27,7 +27,7 @@ class RemoteBlocks {
         store_(std::move(store)),
         eraser_(store_.get()) {}
 
-  // The status of a call that took too long.
+  // Returns the status of a call that took too long.
   static absl::Status Timeout() {
     return absl::DeadlineExceededError("timeout");
   }
@@ -39,10 +39,12 @@ class RemoteBlocks {
   StoreEraser& eraser() { return eraser_; }
   const StoreEraser& eraser() const { return eraser_; }
 
-  // How many blocks a window of so many bytes holds; one at least.
+  // Returns how many blocks a window of about `window_bytes` bytes holds: at
+  // least one.
   size_t BlocksOf(size_t window_bytes) const;
   std::shared_ptr<BlockWindow> NewWindow(size_t blocks) const;
-  // Whether the store has erased the block; logs it if not.
+  // Erases a block in the store. Returns whether that succeeded, and logs an
+  // error if not.
   bool Erase(const BlockKey& key);
 
  private:

@@ -11,10 +11,10 @@ namespace pando {
 namespace {
 
 constexpr size_t kAskers = 2;
-// The size of a window, which has room for one block at least.
+// The size of a window; a larger block has a window of its own.
 constexpr size_t kLoadWindowBytes = size_t{32} << 20;
 
-// Whether the store did what it should, be the block there or not.
+// Returns whether the store has answered, whether it has the block or not.
 bool IsAnswer(const absl::Status& status) {
   return status.ok() || absl::IsNotFound(status) || absl::IsDataLoss(status);
 }
@@ -41,8 +41,8 @@ void RemoteLoads::AskFailed(size_t pages, const absl::Status& status) {
   ReadFailed(pages, status);
 }
 
-// A store that gave the front of what it should, be it slow or one of its nodes
-// gone, is not left alone.
+// A store that gave at least the first block stays in use, even if it is slow
+// or one of its nodes is gone.
 void RemoteLoads::LoadFailed(size_t front, size_t pages,
                              const absl::Status& status) {
   if (front == 0) load_breaker_.Failed(MonotonicNow());
@@ -79,12 +79,13 @@ size_t RemoteLoads::CountPresent(uint64_t ns_digest,
     return 0;
   }
   const size_t present = question->presence->blocks;
-  // Others may have erased what was known.
+  // Another machine may have erased blocks that are known here.
   if (question->presence->lacks_next) {
     blocks_->known().Remove(run.subspan(present));
   }
   if (present < run.size() && MonotonicNow() >= deadline) {
-    // Others wait to be looked up meanwhile.
+    // A slow answer counts as a failure, because other prompts wait to be
+    // looked up meanwhile.
     ask_breaker_.Failed(MonotonicNow());
     return present;
   }
@@ -130,7 +131,7 @@ size_t RemoteLoads::LoadWindow(uint64_t ns_digest,
                RemoteBlocks::Timeout());
   }
   if (!placed.status.ok()) {
-    // That says nothing of the store.
+    // This is no failure of the store.
     ++failed_;
     Log(LogLevel::kError, "a shared page cannot be copied to the pool",
         {{"error", placed.status.message()}});
@@ -138,8 +139,9 @@ size_t RemoteLoads::LoadWindow(uint64_t ns_digest,
   return placed.front;
 }
 
-// A page is filled while its block is still in the cache of the CPU. `pages`
-// are the caller's, and must not be used once the window is closed.
+// Each page is filled right after its block came, while that is still in the
+// CPU's cache. `pages` belongs to the caller and must not be used once the
+// window is closed.
 void RemoteLoads::GetParts(BlockWindow& window, std::span<const PageId> pages,
                            absl::Time deadline) {
   const BlockValues& values = blocks_->values();

@@ -18,51 +18,60 @@ namespace pando {
 struct BlockKey {
   uint64_t ns_digest = 0;  // of the page's namespace
   PageHash hash = {};
-  // How many pages of the prompt end with this one.
+  // The number of the page in its prompt: 1 for the first page. 0 where the
+  // caller does not need it: Put and Touch do.
   uint32_t ordinal = 0;
 };
 
-// Blocks that many machines share: the seam of RemoteTier. It knows no pages,
-// and need not be honest: RemoteTier verifies what it gets.
+// A store of blocks that many machines share: the interface between RemoteTier
+// and its backends. It knows no pages, and need not be honest: RemoteTier
+// verifies what it gets.
 //
-// All calls take many blocks, and may hang; RemoteTier makes them on threads
-// of which it gives up the wait. A call whose deadline (of MonotonicNow) passes
-// while it works leaves the rest undone. Owned by RemoteBlocks; thread-safe.
+// Any call may hang; RemoteTier makes them on threads of their own, and gives
+// up the wait after a timeout. A call whose deadline (of MonotonicNow) passes
+// leaves the rest of its blocks undone. Owned by RemoteBlocks; thread-safe.
 class RemoteStore {
  public:
-  // A value on its way, and how it went. All values have the same length.
+  // A block to get or to put, and how that went. All values of a store have the
+  // same length.
   struct Transfer {
     BlockKey key;
     std::span<std::byte> value;
     absl::Status status;
   };
 
-  // The blocks of a run that are there.
+  // Says which blocks of a run the store has.
   struct Presence {
-    size_t blocks = 0;        // at its front
-    bool lacks_next = false;  // else it is not known whether the next one is
+    size_t blocks = 0;        // so many at the front of the run
+    bool lacks_next = false;  // the next one is missing; if false: not known
   };
 
   virtual ~RemoteStore() = default;
 
-  // As far as this was found out in time; an error if nothing was.
+  // Returns how many blocks at the front the store has, as far as it found out
+  // before the deadline; an error if it found out nothing.
   virtual absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
                                                 absl::Time deadline) = 0;
-  // NotFound: it is not there. DataLoss: its value has another length.
+  // Fills the values, and sets the status of each block: NOT_FOUND if the store
+  // does not have it, DATA_LOSS if its value has another length.
   virtual void Get(std::span<Transfer> blocks, absl::Time deadline) = 0;
-  // A block is there as a whole, or not at all. `used` is of the system's
-  // clock; of two with the same, the one with the higher ordinal must not stay
-  // for longer.
+  // Stores the values, and sets the status of each block. A block is stored as
+  // a whole or not at all. `used` is the time of the last use, by the system's
+  // clock. Of two blocks with the same `used`, the store must not keep the one
+  // with the higher ordinal longer.
   virtual void Put(std::span<Transfer> blocks, absl::Time used,
                    absl::Time deadline) = 0;
-  // Says that they are in use, and which of them are there.
+  // Sets the time of the last use of blocks. Returns, for each key, whether the
+  // store has its block.
   virtual absl::StatusOr<std::vector<bool>> Touch(
       std::span<const BlockKey> keys, absl::Time used, absl::Time deadline) = 0;
   virtual absl::Status Erase(const BlockKey& key) = 0;
-  // All of a namespace; none: of all. May take long.
+  // Erases all blocks of a namespace, or of all namespaces with none. May take
+  // long.
   virtual absl::Status EraseAll(std::optional<uint64_t> ns_digest) = 0;
-  // Frees some of the room that what EraseAll has erased still takes, be it in
-  // an earlier process. Whether there may be more of it. Called by one thread.
+  // Frees some of the room that erased blocks still take, also those that
+  // earlier processes have erased. Returns whether there may be more. Called by
+  // one thread.
   virtual bool FreeSome() { return false; }
 };
 

@@ -10,8 +10,8 @@
 namespace pando {
 namespace {
 
-// The size of a window, which has room for one block at least. Two are used at
-// once.
+// The size of a window; a larger block has a window of its own. Two windows are
+// used at once.
 constexpr size_t kStoreWindowBytes = size_t{16} << 20;
 
 }  // namespace
@@ -33,7 +33,8 @@ void RemoteStores::Failed(size_t pages, const absl::Status& status) {
       {{"pages", pages}, {"error", status.message()}});
 }
 
-// A store that is told that blocks are in use says which of them it has.
+// One call tells the store that blocks are in use, and learns which of them it
+// has.
 void RemoteStores::BeginPrompt(uint64_t ns_digest,
                                std::span<const PageHash> prompt) {
   struct Question {
@@ -63,7 +64,8 @@ void RemoteStores::BeginPrompt(uint64_t ns_digest,
     if ((*question->are_present)[i]) present.push_back(question->keys[i].hash);
   }
   known.Add(present, generation);
-  // Else what is missing says more: a full store can be touched, too.
+  // If some are missing, this is no sign that stores succeed: a full store can
+  // be touched, too.
   if (present.size() == question->keys.size()) breaker_.Succeeded();
 }
 
@@ -86,7 +88,7 @@ void RemoteStores::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
   absl::Status copied;
   for (size_t i = 0; i < keys.size() && copied.ok(); ++i) {
     RemoteStore::Transfer& block = blocks[i];
-    block.key = keys[keys.size() - 1 - i];  // the last one first
+    block.key = keys[keys.size() - 1 - i];  // the last page comes first
     copied = blocks_->values().CopyOut(pages[block.key.ordinal - 1 - begin],
                                        block.value);
   }
@@ -98,7 +100,8 @@ void RemoteStores::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
     return;
   }
   const std::shared_ptr<BlockWindow> window = std::exchange(window_, nullptr);
-  // Its time would run while it stands behind the one before it.
+  // It waits for the window before, because the timeout of this one would run
+  // meanwhile.
   EndPrompt();
   const absl::Time deadline = MonotonicNow() + put_timeout_ / 2;
   const auto work = [this, window, used = blocks_->known().period(), deadline,
@@ -137,14 +140,15 @@ void RemoteStores::PutParts(BlockWindow& window, absl::Time used,
   }
 }
 
-// Blocks that were forgotten meanwhile may have come after all else was erased.
+// Blocks of a flushed namespace may have reached the store after the flush had
+// erased the others.
 void RemoteStores::EraseForgotten(
     std::span<const RemoteStore::Transfer> blocks) {
   bool are_erased = true;
   for (const RemoteStore::Transfer& block : blocks) {
     are_erased &= blocks_->Erase(block.key);
   }
-  // All of a window is of one namespace, which is erased again.
+  // All blocks of a window are of one namespace, so that is erased again.
   if (!are_erased) blocks_->eraser().Erase(blocks.front().key.ns_digest);
 }
 

@@ -21,16 +21,17 @@
 
 namespace pando {
 
-// Stores to a shared store: copies pages to one window while another one is on
-// its way, and tells the store what is in use. Owned by RemoteTier. One thread
-// stores; all else is thread-safe.
+// Stores pages in a shared store, and tells it which blocks are in use. It
+// copies pages to one window while the one before is being sent. Owned by
+// RemoteTier. BeginPrompt, Store and EndPrompt are for one thread; the other
+// methods are thread-safe.
 class RemoteStores {
  public:
-  // `blocks` outlives this. The timeout is that of one window, and of telling
-  // what is in use.
+  // `blocks` must outlive this object. `put_timeout` limits the store of one
+  // window, and one call that tells what is in use.
   RemoteStores(RemoteBlocks* blocks, absl::Duration put_timeout);
 
-  // As StoreTarget has them.
+  // See StoreTarget, here and below.
   size_t max_pages_per_store() const { return window_blocks_; }
   void BeginPrompt(uint64_t ns_digest, std::span<const PageHash> prompt);
   void Store(uint64_t ns_digest, std::span<const PageHash> prompt, size_t begin,
@@ -38,20 +39,21 @@ class RemoteStores {
              const std::function<bool()>& confirm);
   void EndPrompt();
   void CountDropped(uint64_t pages) { dropped_ += pages; }
-  // Sets those of what is stored.
+  // Sets the figures that concern stores.
   void Tell(TierFigures& figures) const;
 
  private:
   // A window whose blocks are being stored.
   struct Sending {
     std::shared_ptr<BlockWindow> window;
-    uint64_t generation;  // of what was known when it was copied out
+    uint64_t generation;  // of KnownBlocks, when its pages were copied
     std::shared_ptr<DeadlineThreads::Batch> batch;
   };
 
   bool MayStore() const;
-  // Runs in each of the threads, for blocks that were copied out in a
-  // generation of the known blocks.
+  // Seals and stores parts of the window until none is left. Stops when a flush
+  // has begun another generation of KnownBlocks since the pages were copied.
+  // Runs in each thread of `putters_`.
   void PutParts(BlockWindow& window, absl::Time used, absl::Time deadline,
                 uint64_t generation);
   void EraseForgotten(std::span<const RemoteStore::Transfer> blocks);
@@ -61,17 +63,17 @@ class RemoteStores {
   RemoteBlocks* const blocks_;
   const absl::Duration put_timeout_;
   const size_t window_blocks_;
-  // The blocks on their way, while the next pages are copied to a second
-  // window.
+  // The window that is being sent, while the next pages are copied to another.
   std::optional<Sending> sending_;
-  // Null before the first use, and after threads were given up in it.
+  // Windows to be used again. Each is null before its first use, and after a
+  // timeout: then threads may still work on the old one.
   std::shared_ptr<BlockWindow> window_;
-  std::shared_ptr<BlockWindow> spare_window_;  // the same
+  std::shared_ptr<BlockWindow> spare_window_;
   CircuitBreaker breaker_;
   std::atomic<uint64_t> stored_ = 0;
   std::atomic<uint64_t> dropped_ = 0;
   std::atomic<uint64_t> failed_ = 0;
-  DeadlineThreads putters_;  // use all of the above
+  DeadlineThreads putters_;  // its threads use all members above
 };
 
 }  // namespace pando

@@ -23,18 +23,19 @@
 
 namespace pando {
 
-// Copies of pages in a store that many machines share. What is there, the store
-// is asked; what comes from it is verified. Pages are copied to and from
-// buffers, so that they are locked no longer than that takes, however slow the
-// store is.
+// Copies of pages in a store that many machines share. It asks the store which
+// blocks are there, and verifies what comes from it. Pages are copied to and
+// from buffers, so they stay locked only for as long as that takes, however
+// slow the store is.
 //
-// Each call has a timeout; when calls fail one after the other, those of the
-// same kind (asking, loading, storing) are not tried for a while. Owned by
-// Tiers. One thread stores, one asks, one loads, at the same time; all else is
-// thread-safe.
+// Each call of the store has a timeout. When several calls in a row fail, calls
+// of the same kind (asking, loading, storing) are not tried for a while. Owned
+// by Tiers. One thread stores, one asks and one loads, at the same time; all
+// other methods are thread-safe.
 class RemoteTier final : public StoreTarget {
  public:
-  // How long calls of the store may take. It may end by itself in half of each.
+  // How long calls of the store may take. The deadline that a call is given is
+  // half of it, so that the store has time to end by itself.
   struct Timeouts {
     absl::Duration ask = absl::Milliseconds(250);
     absl::Duration get = absl::Seconds(2);
@@ -44,21 +45,22 @@ class RemoteTier final : public StoreTarget {
   RemoteTier(BlockValues values, std::unique_ptr<RemoteStore> store,
              const Timeouts& timeouts);
 
-  // How many blocks at the front of `run` the store says it has.
+  // Returns how many blocks at the front of `run` the store says it has.
   size_t CountPresent(uint64_t ns_digest, std::span<const PageHash> run) {
     return loads_.CountPresent(KeyOf(ns_digest), run);
   }
-  // Fills `pages` with the blocks of `run`. Returns how many from the front
-  // are what they were when they were stored; the others have any contents.
+  // Fills `pages` with the blocks of `run`. Returns how many pages from the
+  // front now hold what was stored; the contents of the others are undefined.
   size_t Load(uint64_t ns_digest, std::span<const PageHash> run,
               std::span<const PageId> pages) {
     return loads_.Load(KeyOf(ns_digest), run, pages);
   }
-  // Erases what is stored of a namespace, or being stored; none: of all. Until
-  // this is done, nothing is loaded or stored.
+  // Begins to erase the blocks of a namespace, or of all namespaces with none,
+  // including those that are being stored. Nothing is loaded or stored until
+  // they are erased.
   void Forget(std::optional<uint64_t> ns_digest);
-  // Which configuration of the model computes from now on, told once, 0 before
-  // that. Only what is stored of it is found.
+  // Says which configuration of the model computes from now on; it is 0 before
+  // that. Called once. Only blocks of this configuration are found after that.
   void SetModel(uint64_t model);
 
   size_t capacity_pages() const override {
@@ -84,12 +86,13 @@ class RemoteTier final : public StoreTarget {
   TierFigures figures() const;
 
  private:
-  // Names a namespace of this configuration.
+  // Returns the number that names a namespace of this configuration in the
+  // store.
   uint64_t KeyOf(uint64_t ns_digest) const { return ns_digest ^ model_; }
 
   std::atomic<uint64_t> model_ = 0;
   RemoteBlocks blocks_;
-  // Their threads use the blocks.
+  // These come after `blocks_`, which their threads use.
   RemoteLoads loads_;
   RemoteStores stores_;
 };

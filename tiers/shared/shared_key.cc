@@ -23,7 +23,7 @@
 namespace pando {
 namespace {
 
-// No header of a block begins with it.
+// What DigestOf signs begins with this; no header of a block does.
 constexpr std::string_view kDigestDomain = "pando-shared-digest-v1";
 
 struct MacDeleter {

@@ -10,13 +10,15 @@
 
 #include "absl/status/statusor.h"
 
-// A type of OpenSSL; evp.h would be included wherever blocks are.
+// A type of OpenSSL. It is declared here because evp.h would otherwise be
+// included wherever blocks are.
 struct evp_mac_ctx_st;
 
 namespace pando {
 
-// A secret of all machines that share a store: who may only write there cannot
-// make a value that is signed with it. Owned by BlockValues. Thread-safe.
+// A secret that all machines that share a store know. It signs their values, so
+// that a program that can write to the store, but does not know the secret,
+// cannot forge one. Owned by BlockValues. Immutable; thread-safe.
 class SharedKey {
  public:
   static constexpr size_t kMinBytes = 32;
@@ -24,19 +26,21 @@ class SharedKey {
   static constexpr size_t kMacBytes = 32;
   using Mac = std::array<std::byte, kMacBytes>;
 
-  // All bytes of the file are the secret. Fails when others might read it.
+  // Reads the secret: all bytes of the file. Fails if users other than its
+  // owner, or root's group, may read the file.
   static absl::StatusOr<std::unique_ptr<SharedKey>> Read(
       const std::string& path);
   explicit SharedKey(std::span<const std::byte> secret);
 
-  // HMAC-SHA256 of both parts, one after the other.
+  // Returns the HMAC-SHA256 of `head` followed by `rest`.
   Mac Sign(std::span<const std::byte> head,
            std::span<const std::byte> rest) const;
-  // In a time that does not depend on how much of the MAC is right.
+  // Returns whether `mac` is the one that Sign returns. The time it takes does
+  // not depend on how much of the MAC is right.
   bool Verify(const Mac& mac, std::span<const std::byte> head,
               std::span<const std::byte> rest) const;
-  // The digest for blocks that are signed with this key, so that those of
-  // another key, or of none, have other names.
+  // Returns the digest for blocks that are signed with this key. It differs for
+  // each key, so that blocks of another key, or of none, have other names.
   uint64_t DigestOf(uint64_t digest) const;
 
  private:
@@ -45,7 +49,7 @@ class SharedKey {
   };
   using Context = std::unique_ptr<evp_mac_ctx_st, Free>;
 
-  Context context_;  // is copied for each MAC
+  Context context_;  // knows the secret; it is copied for each MAC
 };
 
 }  // namespace pando

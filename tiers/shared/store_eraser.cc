@@ -34,7 +34,7 @@ bool StoreEraser::is_erasing() const {
 
 void StoreEraser::Run() {
   pthread_setname_np(pthread_self(), "tier-erase");
-  bool may_be_left = true;  // by a process that ended before it was done
+  bool may_be_left = true;  // an earlier process may have left some
   while (true) {
     {
       absl::MutexLock hold(&mutex_);
@@ -47,7 +47,7 @@ void StoreEraser::Run() {
   }
 }
 
-// Once it is stopped, each is tried once.
+// Once the thread is to stop, each erasure is tried once and not again.
 bool StoreEraser::EraseNext() {
   std::optional<uint64_t> ns_digest;
   {

@@ -12,27 +12,28 @@
 
 namespace pando {
 
-// Erases what is flushed from a store, on a thread of its own, as often as it
-// takes, and then frees the room of it. Owned by RemoteBlocks; thread-safe. Its
-// destructor waits for what is being erased, and leaves the rest of what is to
-// be freed to the next process.
+// Erases flushed blocks from a store on a thread of its own, and then frees the
+// room that they take. It tries until it succeeds. Owned by RemoteBlocks;
+// thread-safe. The destructor tries each waiting erasure once more, and leaves
+// the rest of the room to the next process to free.
 class StoreEraser {
  public:
-  // `store` outlives it.
+  // `store` must outlive this object.
   explicit StoreEraser(RemoteStore* store);
   ~StoreEraser();
   StoreEraser(const StoreEraser&) = delete;
   StoreEraser& operator=(const StoreEraser&) = delete;
 
-  // All of a namespace; none: of all.
+  // Queues the erasure of a namespace, or of all namespaces with none.
   void Erase(std::optional<uint64_t> ns_digest);
+  // Returns whether an erasure is queued or under way.
   bool is_erasing() const;
 
  private:
   void Run();
-  // False: there is nothing to be erased.
+  // Tries the first erasure. Returns false if there is none.
   bool EraseNext();
-  // Whether it succeeded.
+  // Erases the blocks in the store. Returns whether that succeeded.
   bool EraseNow(std::optional<uint64_t> ns_digest);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !waiting_.empty();

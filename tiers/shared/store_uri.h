@@ -10,10 +10,12 @@
 
 namespace pando {
 
-// The name of a shared store: SCHEME://PLACE, then, if it has options,
-// ?NAME=VALUE&NAME=VALUE... Values are taken as they are written. Plain data.
+// The address of a shared store: SCHEME://PLACE, followed by
+// ?NAME=VALUE&NAME=VALUE... if it has options. Values are taken literally,
+// without escapes. Plain data.
 struct StoreUri {
-  // An error repeats nothing of `text`, which may have a password.
+  // Parses an address. An error repeats nothing of `text`, because it may
+  // contain a password.
   static absl::StatusOr<StoreUri> Parse(absl::string_view text);
 
   std::string scheme;
