@@ -12,8 +12,9 @@
 
 namespace pando {
 
-// The bytes of the block memory, which is not mapped here. Owned by BlockTier;
-// thread-safe, as long as no block is written that others read or write.
+// Reads and writes blocks in the block memory, through its descriptor, because
+// this process does not map it. Owned by BlockTier. Thread-safe, as long as no
+// block is written while another thread reads or writes it.
 class BlockBytes {
  public:
   explicit BlockBytes(UniqueFd memory) : memory_(std::move(memory)) {}

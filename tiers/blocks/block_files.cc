@@ -20,13 +20,13 @@ namespace pando {
 namespace {
 
 constexpr const char* kOption = "block-tier-disk";
-// Names the form of the files; another one is another folder.
+// Names the format of the files: files of another format are in another folder.
 constexpr uint64_t kFormOfFiles = 0x70616e646f626c31;
 constexpr uint64_t kFileSystemBlock = 4096;
 constexpr mode_t kBlockTierFolderMode = 0700;
 constexpr mode_t kBlockTierLockMode = 0600;
 
-// `in` is the folder, or the one that it is to be made in.
+// `in` is the folder, or the folder in which it is to be made.
 absl::Status CheckFits(const BlockFiles::Config& config,
                        const std::string& in) {
   struct statvfs disk;

@@ -17,10 +17,11 @@
 
 namespace pando {
 
-// Blocks in the folder of one pandod, a file for each, which has its name once
-// it is whole. So after a kill at any time a block is there or not; what a
-// crash of the machine tears has another checksum. Owned by BlockTier;
-// thread-safe, but for TakeStock.
+// Blocks as files in the folder of one pandod. A file gets its name once it is
+// complete. So after a kill at any time a block is there as a whole or not at
+// all; a block that a crash of the machine has torn has another checksum. Owned
+// by BlockTier. Thread-safe, except for TakeStock and FreeSome, which are for
+// one thread.
 class BlockFiles {
  public:
   struct Config {
@@ -33,40 +34,43 @@ class BlockFiles {
     absl::Time stored;
   };
 
-  // Whether Open would find its folder, or the place to make it. Changes
-  // nothing.
+  // Returns an error if Open would not find the folder, or a place to make it,
+  // or if the file system is too small. Changes nothing.
   static absl::Status Check(const Config& config);
-  // Makes the folder where it does not exist. Fails when another process uses
-  // it, another user owns it, or its file system is smaller than max_bytes.
+  // Makes the folder if it does not exist. Fails if another process uses it,
+  // another user owns it, or its file system is smaller than max_bytes.
   static absl::StatusOr<std::unique_ptr<BlockFiles>> Open(const Config& config);
 
-  // The bytes that a file of so many takes.
+  // Returns how many bytes a file of `bytes` bytes takes on disk.
   static uint64_t BytesOnDisk(uint64_t bytes);
 
-  // Visits what earlier processes have stored, as long as `visit` says so.
+  // Visits the blocks that earlier processes have stored, until `visit` returns
+  // false.
   void TakeStock(const std::function<bool(const Found&)>& visit) const;
-  // NotFound: it is not there. DataLoss: it has another length.
+  // Returns NOT_FOUND if the block is not there, and DATA_LOSS if it has
+  // another length.
   absl::Status Read(const BlockName& name, std::span<std::byte> value);
-  // Blocks that are stored with a higher `ordinal` go first after a restart.
+  // Of the blocks that were stored at the same time, those with a higher
+  // `ordinal` are evicted first after a restart.
   absl::Status Write(const BlockName& name, std::span<std::byte> value,
                      uint32_t ordinal);
   absl::Status Erase(const BlockName& name);
-  // Nothing of the kind is there any more, also after a kill, or a crash of the
-  // machine.
+  // Takes all blocks of a kind away, also for the time after a kill or a crash
+  // of the machine. FreeSome deletes their files later.
   absl::Status EraseKind(uint64_t kind) { return store_->EraseAll(kind); }
   struct Freed {
-    uint64_t bytes = 0;  // as BytesOnDisk counts them
+    uint64_t bytes = 0;  // so many were freed, as BytesOnDisk counts them
     bool may_be_more = false;
-    bool is_all = false;  // nothing is left, not even what cannot be deleted
+    bool is_all = false;  // no file is left, not even an undeletable one
   };
-  // Deletes some of what EraseKind has taken away.
+  // Deletes some of the files that EraseKind has taken away.
   Freed FreeSome();
 
  private:
   BlockFiles(UniqueFd lock, std::unique_ptr<FolderStore> store)
       : lock_(std::move(lock)), store_(std::move(store)) {}
 
-  const UniqueFd lock_;
+  const UniqueFd lock_;  // keeps other processes from the folder
   const std::unique_ptr<FolderStore> store_;
 };
 

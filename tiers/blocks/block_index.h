@@ -14,11 +14,12 @@
 
 namespace pando {
 
-// Which blocks a tier has, and how many bytes they take. It knows no bytes of
-// blocks. When there is no room, the block that was used least recently makes
-// it, whatever its kind. Blocks of different sizes share the room.
+// Knows which blocks a tier has and how many bytes they take, but not their
+// contents. Room is made by evicting the least recently used block, of whatever
+// kind. Blocks of different sizes share the room.
 //
-// A block takes about kBytesOfBlock of memory, which never shrinks.
+// A block takes about kBytesOfBlock bytes of memory. The index grows with the
+// number of blocks, and never shrinks.
 //
 // Owned by KeptBlocks, which guards it; not thread-safe. Every call is O(1), or
 // O(log kinds), also while the index grows.
@@ -32,28 +33,29 @@ class BlockIndex {
       : max_bytes_(max_bytes), max_blocks_(max_blocks) {}
 
   bool Has(const BlockName& name) const;
-  // Whether it has the block, or it is being written.
+  // Returns whether the tier has the block, or is writing it.
   bool Knows(const BlockName& name) const { return Find(name) != kNone; }
-  // Whether a block of so many bytes can be added.
+  // Returns whether a block of `bytes` bytes can be added without an eviction.
   bool HasRoom(uint64_t bytes) const;
-  // Takes out what was used least recently. It is found no more, and appended
-  // to `evicted` unless its kind was forgotten. False: there is nothing to take
-  // out.
+  // Takes out the least recently used block, and appends it to `evicted` unless
+  // its kind was forgotten. Returns false if there is no block to take out.
   bool EvictOldest(std::vector<BlockName>& evicted);
-  // A block is about to be written. REQUIRES: there is room, and the index does
-  // not know it.
+  // Says that a block is about to be written. REQUIRES: HasRoom(bytes), and not
+  // Knows(name).
   void BeginStore(const BlockName& name, uint64_t bytes);
-  // Returns whether it is found from now on: it was written, and its kind was
-  // not forgotten meanwhile.
+  // Ends the write of a block. Returns whether the block is found from now on:
+  // whether it was written, and its kind was not forgotten meanwhile.
   bool EndStore(const BlockName& name, bool is_written);
-  // A block is in use now.
+  // Counts as a use of a block.
   void Touch(const BlockName& name);
-  // It is found no more.
+  // Takes out a block that is stored.
   void Forget(const BlockName& name);
 
-  // Nothing of the kind is found any more, nor what is being written of it.
-  // Returns how many bytes its files still take, until Freed says otherwise.
+  // Forgets a kind: none of its blocks is found any more, nor are those that
+  // are being written. Returns how many bytes its files take. They count as
+  // used until Freed is called for them.
   uint64_t ForgetKind(uint64_t kind);
+  // Says that files of forgotten kinds have freed `bytes` bytes.
   void Freed(uint64_t bytes) { erased_bytes_ -= bytes; }
   // Frees the slots of forgotten kinds among the next kSlotsOfSweep slots.
   // Returns whether there are more.
@@ -67,7 +69,7 @@ class BlockIndex {
   uint64_t bytes() const;
 
   static constexpr uint32_t kSlotsOfSweep = 1'024;
-  // A slot, and a cell of the table by which it is found, two thirds full.
+  // A block takes a slot, and a cell of a hash table that is two thirds full.
   static constexpr uint64_t kSlotBytes = 56;
   static constexpr uint64_t kBytesOfBlock = kSlotBytes + 12;
 
@@ -89,7 +91,7 @@ class BlockIndex {
     uint64_t name = 0;
     uint64_t bytes = 0;
     uint64_t slots = 0;
-    uint64_t stored = 0;  // of them
+    uint64_t stored = 0;  // slots with stored blocks
     bool is_forgotten = false;
   };
 
@@ -101,7 +103,7 @@ class BlockIndex {
   }
   uint32_t Find(const BlockName& name) const;
   uint32_t FindStored(const BlockName& name) const;
-  uint32_t KindNamed(uint64_t name);  // which it makes
+  uint32_t KindNamed(uint64_t name);  // makes the kind if it is new
   uint32_t TakeFreeSlot();
   void Link(uint32_t slot);  // as the newest
   void Unlink(const Slot& slot);

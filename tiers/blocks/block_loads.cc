@@ -12,19 +12,22 @@
 namespace pando {
 namespace {
 
-// The part of the memory that waits to be loaded at most is one of so many.
+// At most 1/kMemoryParts of the memory waits to be loaded.
 constexpr uint64_t kMemoryParts = 4;
-// Read, and then published at once, unless one block is larger.
+// So many bytes are read and then published together, unless one block is
+// larger.
 constexpr size_t kLoadedAtOnce = size_t{16} << 20;
 constexpr size_t kMostLoadedAtOnce = 256;
 constexpr absl::Duration kRefusedFor = absl::Seconds(1);
-// When so many blocks fail in that time it is the disk that fails.
+// When so many blocks fail within kRefusedFor, the disk is taken to fail, and
+// all blocks are refused.
 constexpr size_t kMostFailed = 16;
 
 }  // namespace
 
 BlockLoads::BlockLoads(const Parts& parts) : parts_(parts) {
-  // So that it never grows while a call waits.
+  // The set has its full size from the start, so that it never grows while a
+  // call waits.
   loading_.reserve(kMostLoading);
   thread_ = std::thread([this] { Run(); });
 }
@@ -169,7 +172,7 @@ std::vector<BlockLoads::Load::Block> BlockLoads::Missing(const Load& load,
 bool BlockLoads::Read(const Load& load, const Load::Block& block,
                       std::span<std::byte> value) {
   const BlockName& name = block.name;
-  // It may have been evicted since, or its kind renewed.
+  // The block may have been evicted since the request, or its kind renewed.
   if (!load.kind->is_newest || !parts_.kept->Has(name)) return false;
   absl::Status read = parts_.files->Read(name, value);
   if (read.ok()) {
@@ -181,7 +184,7 @@ bool BlockLoads::Read(const Load& load, const Load::Block& block,
   ++(is_damaged ? parts_.counts->damaged_blocks : parts_.counts->failed_reads);
   Log(LogLevel::kError, "a stored block cannot be loaded",
       {{"error", read.message()}});
-  // A disk that fails now may have it still.
+  // If only the disk fails now, it may still have the block.
   if (!is_damaged && !absl::IsNotFound(read)) {
     RefuseForAWhile(name);
     return false;
@@ -191,7 +194,7 @@ bool BlockLoads::Read(const Load& load, const Load::Block& block,
   return false;
 }
 
-// Those that follow each other in the prompt are reserved as such.
+// Blocks that follow each other in the prompt are reserved as one run of keys.
 void BlockLoads::Publish(const Load& load, Blocks read) {
   const KindNumber number = load.kind->kind.number;
   const size_t key_bytes = load.kind->kind.key_bytes;

@@ -24,19 +24,20 @@
 
 namespace pando {
 
-// Brings blocks from files back into the memory, on one thread, the requests in
-// the order in which they came. A block is read and verified before a place is
-// reserved for it: so a disk that hangs takes nothing from the engines.
+// Loads blocks from files into the block memory, on one thread, in the order of
+// the requests. A block is read and verified before a place is reserved for it,
+// so a disk that hangs takes no memory from the engines.
 //
-// At most a quarter of the memory, and kMostLoading blocks, wait to be loaded.
-// So that a call that asks again and again learns that there is nothing to wait
-// for, a block that the disk does not give is not begun again for a second; nor
-// is any other when more of them fail, or the memory has no room.
+// At most kMostLoading blocks, and at most as many as a quarter of the memory
+// holds, wait to be loaded. A block that the disk fails to give is refused for
+// a second; a call that keeps asking for it thus learns that there is nothing
+// to wait for. All blocks are refused for a while when many fail, or when the
+// memory has no room.
 //
 // Owned by BlockTier; thread-safe.
 class BlockLoads {
  public:
-  // All outlive this.
+  // The pointers must outlive this object. `session` is the tier's.
   struct Parts {
     PrefixCache* cache;
     BlockCache* blocks;
@@ -53,15 +54,16 @@ class BlockLoads {
   explicit BlockLoads(const Parts& parts);
   ~BlockLoads();
 
-  // Begins to load the keys at these positions. What waits counts for
-  // `asked_by`. Returns which of them are being loaded now: not those that
-  // there is no room for, in the queue or in the account. REQUIRES: they are in
-  // order, at most KeptBlocks::kMostNames.
+  // Begins to load the keys at the positions `wanted` in `keys`. The memory of
+  // the request counts in the account of `asked_by`. Returns, for each
+  // position, whether its block is being loaded now; it is not if the block is
+  // refused, or if the queue or the account has no room. REQUIRES: the
+  // positions are in order, and at most KeptBlocks::kMostNames.
   std::vector<bool> Begin(SessionId asked_by,
                           const std::shared_ptr<KnownKind>& kind,
                           const BlockKeys& keys,
                           std::span<const uint32_t> wanted);
-  // Nothing more is loaded.
+  // Begins no more loads.
   void BeginDrain();
 
  private:
@@ -82,7 +84,7 @@ class BlockLoads {
     std::string_view key(uint32_t index) const {
       return kind->KeyOf(keys, index);
     }
-    // The key before; empty: there is none.
+    // Returns the key before the one at `index`; empty if there is none.
     std::string_view before_of(uint32_t index) const {
       return index > 0 ? key(index - 1) : std::string_view(before);
     }
@@ -91,12 +93,16 @@ class BlockLoads {
 
   void Run();
   void LoadSome(const Load& load, Blocks blocks);
-  // Those that the memory has not.
+  // Returns those of the blocks that the memory does not have.
   std::vector<Load::Block> Missing(const Load& load, Blocks blocks);
+  // Reads and verifies a block. Returns whether that succeeded; if not, refuses
+  // the block for a while or, if it is damaged or missing, forgets it.
   bool Read(const Load& load, const Load::Block& block,
             std::span<std::byte> value);
-  // Makes blocks that were read, one after the other in the buffer, findable.
+  // Publishes the blocks that were read; their values follow each other in the
+  // buffer.
   void Publish(const Load& load, Blocks read);
+  // Refuses all blocks for a while, or this block.
   void RefuseForAWhile();
   void RefuseForAWhile(const BlockName& name);
   void End(const Load& load, Blocks blocks);
@@ -111,15 +117,15 @@ class BlockLoads {
   bool MayLoadNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Parts parts_;
-  // The thread's alone.
+  // Only the thread uses these.
   uint64_t last_reservation_ = 0;
-  std::vector<std::byte> buffer_;  // for some blocks
+  std::vector<std::byte> buffer_;  // values of blocks that are loaded together
   mutable absl::Mutex mutex_;
   std::deque<Load> queue_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<BlockName> loading_ ABSL_GUARDED_BY(mutex_);
   uint64_t loading_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time refused_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  // The blocks that are refused until then.
+  // The blocks that are refused until `failed_until_`.
   absl::flat_hash_set<BlockName> failed_ ABSL_GUARDED_BY(mutex_);
   absl::Time failed_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;

@@ -31,7 +31,8 @@ bool BlockLook::Step() {
   return false;
 }
 
-// A kind that is not known has no tier, nor have those that follow it.
+// If a kind is not known, this ends the work: its keys, and all that follow,
+// are not looked for.
 bool BlockLook::BeginKeys() {
   if (next_ == asked_.keys.size()) return false;
   std::shared_ptr<KnownKind> kind = parts_.kept->Use(asked_keys().kind);

@@ -16,21 +16,22 @@
 
 namespace pando {
 
-// The things that a call asks of a tier when the memory has been searched.
+// Says what a call asks of a tier after it has searched the memory.
 struct AskedOfTier {
   SessionId session;
   std::span<const BlockKeys> keys;
-  // Those that have places are in use.
+  // Whether keys that have places count as used.
   bool uses = false;
-  // Those that are not in the memory are looked for.
+  // Whether the tier is searched for keys that are not in the memory.
   bool looks = false;
-  // With `looks`: those that the shapes of `keys` need are loaded. They are
-  // pending from then on, unless there is no room for them.
+  // Whether the blocks that the shapes of `keys` need are loaded; needs
+  // `looks`. Their answers become pending, unless there is no room for them.
   bool loads = false;
 };
 
-// The work of one call at a tier, in steps, between which others run. Owned by
-// the call, used in the turn; all that it is given outlives it.
+// The work of one call at a tier. It is done in steps, between which other
+// calls run. Owned by the call, and used in the turn. All its arguments must
+// outlive it.
 class BlockLook {
  public:
   struct Parts {
@@ -39,8 +40,8 @@ class BlockLook {
     BlockLoads* loads;
   };
 
-  // `places` has an answer for each key; those of blocks that are being loaded
-  // become pending.
+  // `places` has the answer of the memory for each key. The answers of missing
+  // blocks that are being loaded become pending.
   BlockLook(const Parts& parts, const AskedOfTier& asked,
             std::span<BlockPlace> places)
       : parts_(parts), asked_(asked), places_(places) {}
@@ -48,11 +49,11 @@ class BlockLook {
   // Does a part of the work: at most KeptBlocks::kMostNames keys, or a look at
   // the answers to one of `keys`. Returns whether all is done.
   bool Step();
-  // How many of the keys are not in the memory, but in the tier.
+  // Returns how many of the keys are not in the memory but in the tier.
   uint32_t found() const { return found_; }
 
  private:
-  // One of the asked keys.
+  // The entry of asked_.keys that is being worked on.
   struct Keys {
     std::shared_ptr<KnownKind> kind;
     std::span<BlockPlace> answers;
@@ -71,9 +72,10 @@ class BlockLook {
 
   const Parts parts_;
   const AskedOfTier asked_;
-  std::span<BlockPlace> places_;  // of the keys that are not begun
-  size_t next_ = 0;               // of asked_.keys
-  std::optional<Keys> keys_;      // those under way
+  std::span<BlockPlace> places_;  // answers for keys that have not begun
+  size_t next_ = 0;               // index in asked_.keys
+  std::optional<Keys> keys_;      // none between two entries
+  // The keys that count as used; they are given to BlockStores at the end.
   std::vector<KeysOfKind> used_;
   uint32_t found_ = 0;
 };

@@ -10,24 +10,25 @@
 
 namespace pando {
 
-// A kind as tiers know it, the same in every process: a digest of its
-// namespace, its identity and its sizes. Generations are not in it, as they are
-// counted anew in each process: a tier forgets those that were replaced.
+// A kind as tiers know it. Its digest covers its namespace, its identity and
+// its sizes, and is the same in every process. The digest does not cover the
+// generation, because each process counts generations anew; a tier forgets the
+// blocks of replaced generations instead.
 struct TierKind {
-  KindNumber number;  // of the generation that is the newest one
+  KindNumber number;  // of the newest generation
   PageHash digest = {};
   uint32_t key_bytes = 0;
   uint64_t block_bytes = 0;
   std::string label;
 
-  // Names its blocks. Two kinds that share it are told apart by the digest,
-  // which is stored with each block.
+  // The number that names the kind in BlockName. Two kinds could share it; the
+  // digest, which is stored with each block, tells them apart.
   uint64_t name() const;
 };
 
 TierKind TierKindOf(const BlockKind& kind);
 
-// A block in a tier.
+// The name of a block in a tier.
 struct BlockName {
   uint64_t kind = 0;  // TierKind::name
   PageHash key = {};  // TierKeyOf
@@ -39,15 +40,16 @@ struct BlockName {
   }
 };
 
-// Names a key within its kind, the same in every process, and quickly. A key of
-// up to 32 bytes is its own name. A longer one has its first 16 bytes and a mix
-// of all of them: two keys that shared a name would be told apart by the header
-// of their block, and the second one would be a miss.
+// Returns the name of a key within its kind. It is the same in every process,
+// and quick to compute. A key of up to 32 bytes is its own name. The name of a
+// longer key has its first 16 bytes and a mix of all its bytes. If two keys
+// shared a name, the header of the block would tell them apart, and the second
+// one would be a miss.
 PageHash TierKeyOf(std::string_view key);
 
-// Names a key in the header of its block: no two keys share it. The SHA-256 of
-// a key of more than 32 bytes takes long, so it is not for a call that others
-// wait for.
+// Returns the name of a key in the header of its block, which no two keys
+// share. For a key of more than 32 bytes it is a SHA-256, which is slow: do not
+// call it in the turn.
 PageHash SealedKeyOf(std::string_view key);
 
 }  // namespace pando

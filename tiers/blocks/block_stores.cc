@@ -12,10 +12,10 @@
 namespace pando {
 namespace {
 
-// The most that waiting blocks take. Those that are only in use have half of
-// it, so that they do not take the room of new ones.
+// Waiting notes take at most so many bytes. Use may fill only half of it, so
+// that it leaves room for new blocks.
 constexpr size_t kMostQueuedBytes = size_t{64} << 20;
-// Copied under one lock, unless one block is larger.
+// So many bytes are copied under one lock, unless one block is larger.
 constexpr size_t kBatchBytes = size_t{16} << 20;
 constexpr size_t kMostBatchBlocks = 256;
 constexpr absl::Duration kEraseAgain = absl::Seconds(1);
@@ -76,7 +76,7 @@ bool BlockStores::WasErased(uint64_t erasures) const {
 }
 
 void BlockStores::BeginDrain() {
-  std::deque<Note> dropped;  // which takes long, after the mutex
+  std::deque<Note> dropped;  // is destroyed after the mutex: it takes long
   absl::MutexLock hold(&mutex_);
   is_draining_ = true;
   dropped.swap(queue_);
@@ -105,7 +105,7 @@ void BlockStores::Run() {
       if (!EraseAll()) return;
       StoreKeys(keys, note.stores);
     }
-    // Files of kinds that were renewed go while there is nothing else to do.
+    // Files of renewed kinds are deleted while there is nothing else to do.
     if (note.keys.empty()) FreeSome();
   }
 }
@@ -139,7 +139,7 @@ bool BlockStores::EraseAll() {
   }
 }
 
-// Bytes that are left when all files are gone were no files any more.
+// When no file is left, it also frees bytes whose files were gone before.
 void BlockStores::FreeSome() {
   const BlockFiles::Freed freed = parts_.files->FreeSome();
   may_free_ = freed.may_be_more;
@@ -149,9 +149,11 @@ void BlockStores::FreeSome() {
   parts_.kept->Freed(bytes);
 }
 
-// Blocks that were stored last are found first, as far as there is room.
+// Takes in the blocks that were stored last, as far as there is room, and
+// deletes the others.
 void BlockStores::TakeStock() {
-  // Files that were erased before are in no account of this process.
+  // Files that an earlier process has erased do not count in this one; they are
+  // deleted first.
   while (EraseAll() && may_free_) FreeSome();
   std::vector<BlockFiles::Found> found;
   parts_.files->TakeStock([&](const BlockFiles::Found& block) {
@@ -269,7 +271,7 @@ std::vector<BlockPlace> BlockStores::CopyOut(const Batch& batch) {
 
 bool BlockStores::BeginStore(const KnownKind& kind, const BlockName& name,
                              uint64_t bytes) {
-  // Files that nothing finds any more go before blocks do.
+  // Erased files make room before any block is evicted.
   while (EraseAll() && to_free_ > 0 && may_free_ &&
          !parts_.kept->HasRoom(bytes)) {
     FreeSome();

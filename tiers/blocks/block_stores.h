@@ -20,15 +20,16 @@
 
 namespace pando {
 
-// Copies blocks from the memory to files, and erases files, on one thread. So
-// nothing is written of a kind while its files are taken away. It begins with
-// what earlier processes have left.
+// Copies blocks from the block memory to files, and erases files. One thread
+// does both, so nothing of a kind is written while its files are taken away.
+// The thread begins by taking stock of the files that earlier processes have
+// left.
 //
 // A block is locked only while it is copied to a buffer, however slow the disk
 // is. Owned by BlockTier; thread-safe.
 class BlockStores {
  public:
-  // All outlive this.
+  // The pointers must outlive this object. `session` is the tier's.
   struct Parts {
     BlockCache* blocks;
     SessionId session;
@@ -38,39 +39,44 @@ class BlockStores {
     BlockTierCounts* counts;
   };
 
-  // `on_erased` is called, by the thread, when WasErased says so of more.
+  // The thread calls `on_erased` whenever an erasure is done, so that WasErased
+  // may return true for more.
   BlockStores(const Parts& parts, std::function<void()> on_erased);
   ~BlockStores();
 
-  // Stores blocks; their keys are in the order of the prompt. Does not wait;
-  // what there is no room for in the queue is counted as dropped.
+  // Queues blocks to be stored; their keys are in the order of the prompt. Does
+  // not wait. Blocks for which the queue has no room count as dropped.
   void Store(std::vector<KeysOfKind> keys);
-  // They are in use: what the tier has of them stays longer. With `stores`,
-  // what it has not is stored.
+  // Counts as a use of blocks: those that the tier has stay longer. With
+  // `stores`, queues those that it does not have to be stored.
   void Use(std::vector<KeysOfKind> keys, bool stores);
 
-  // Takes away the files of a kind that was renewed, which take so many bytes.
+  // Queues the erasure of all files of a renewed kind, which take `bytes`
+  // bytes.
   void Erase(uint64_t kind, uint64_t bytes);
-  // Counts what was given to Erase until now.
+  // Returns how often Erase was called.
   uint64_t erasures() const;
-  // Whether as many are done, also for after a kill.
+  // Returns whether the first `erasures` of them are done, so that their blocks
+  // are not found even after a kill.
   bool WasErased(uint64_t erasures) const;
 
-  // Nothing more is stored.
+  // Stores no more blocks; erasures go on.
   void BeginDrain();
 
  private:
+  // Keys that were given to Store or Use.
   struct Note {
     std::vector<KeysOfKind> keys;
     bool stores = true;
     size_t bytes = 0;
     size_t count = 0;  // of keys
   };
+  // The files of a kind that are to be erased.
   struct Erasure {
     uint64_t kind;
     uint64_t bytes;
   };
-  // Keys of one kind, and which of them are stored now.
+  // Keys of one kind. `indices` says which of them are stored now.
   struct Batch {
     KnownKind* kind;
     std::string_view keys;
@@ -85,21 +91,24 @@ class BlockStores {
   void Queue(Note note, size_t most_bytes);
   void Run();
   void TakeStock();
-  // Erasures that wait; they go before all else. Whether the thread goes on.
+  // Does the erasures that wait, which go before all else. Returns whether the
+  // thread goes on.
   bool EraseAll();
   // Deletes some of the files that EraseAll has taken away.
   void FreeSome();
   std::vector<bool> Have(const Batch& batch) const;
-  // Room is not made of what the tier has of these keys already. The last of
-  // them counts as used first, so that the ends of prompts go first.
+  // Counts as a use of the blocks that the tier has, so that stores do not
+  // evict them. The last key counts as used first, so that the ends of prompts
+  // are evicted first.
   void Touch(const Batch& batch);
   void StoreKeys(const KeysOfKind& keys, bool stores);
   void StoreBatch(const Batch& batch);
-  // Locks, copies and unlocks them; the places that were copied.
+  // Locks the blocks, copies them to the buffer, and unlocks them. Returns an
+  // answer for each; it is a place if the block was copied.
   std::vector<BlockPlace> CopyOut(const Batch& batch);
   void Write(const Batch& batch, uint32_t index, std::span<std::byte> value);
-  // Whether there is room for the block from now on; the files of those that
-  // made it are gone.
+  // Makes room for a block, and deletes the files of evicted blocks. Returns
+  // false if the block is not to be stored.
   bool BeginStore(const KnownKind& kind, const BlockName& name, uint64_t bytes);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !erasures_.empty() || !queue_.empty();
@@ -111,11 +120,11 @@ class BlockStores {
 
   const Parts parts_;
   const std::function<void()> on_erased_;
-  // The thread's alone.
+  // Only the thread uses these.
   uint64_t last_lock_ = 0;
-  std::vector<std::byte> buffer_;  // for a batch
-  bool may_free_ = true;           // there may be more for FreeSome
-  uint64_t to_free_ = 0;           // bytes that are erased, and count still
+  std::vector<std::byte> buffer_;  // values of a batch
+  bool may_free_ = true;           // FreeSome may have more to delete
+  uint64_t to_free_ = 0;           // bytes of erased files that still count
   mutable absl::Mutex mutex_;
   std::deque<Note> queue_ ABSL_GUARDED_BY(mutex_);
   size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -18,8 +18,8 @@ SessionId OpenTierSession(PrefixCache* cache) {
   return session;
 }
 
-// The index takes at most this part of the size of the block memory, and may
-// always take so much.
+// The index takes at most 1/kMemoryOfIndex of the size of the block memory, but
+// it may always take kLeastIndexBytes.
 constexpr uint64_t kMemoryOfIndex = 32;
 constexpr uint64_t kLeastIndexBytes = uint64_t{64} << 20;
 
@@ -67,7 +67,7 @@ BlockTier::BlockTier(const Config& config, const Parts& parts, UniqueFd memory,
               .counts = &counts_,
               .memory_bytes = parts.memory->bytes()}) {}
 
-// Its threads end after this, and are refused what they still ask for.
+// The threads end after this. What they still ask of the cache is refused.
 BlockTier::~BlockTier() { cache_->CloseSession(session_); }
 
 void BlockTier::Opened(std::span<const BlockKind> kinds) {
@@ -87,7 +87,8 @@ bool BlockTier::AreRenewed(Resumable& call) {
   const uint64_t erasures = stores_.erasures();
   if (stores_.WasErased(erasures)) return true;
   waits_[&call] = erasures;
-  // It may have been done meanwhile, before this call waited.
+  // The erasures may have been done after the check above, before this call was
+  // in `waits_`.
   if (stores_.WasErased(erasures)) renewed_->Request();
   return false;
 }

@@ -26,21 +26,22 @@
 
 namespace pando {
 
-// Copies of blocks on disk, which outlive pandod: what is published, or found,
-// is stored, and what was evicted since is loaded again for calls that ask for
-// it. It has a session, which operators see, as other workers have.
+// Keeps copies of blocks on disk, which outlive pandod. It stores blocks that
+// are published or found, and loads evicted ones again for calls that ask for
+// them. It has a session of its own, as a worker has, which operators see.
 //
-// Owned by Server. Handlers use it in the turn, and no call of it waits; what
-// is not marked as thread-safe is for them alone.
+// Owned by Server. No method waits. Methods that are not marked as thread-safe
+// must be called in the turn.
 class BlockTier {
  public:
   struct Config {
     std::string folder;
     uint64_t max_bytes = 0;
-    // Published blocks are stored, not only acquired ones.
+    // Whether blocks are stored when they are published, and not only when they
+    // are used.
     bool stores_at_once = true;
   };
-  // All outlive the tier; none of the actions has run yet.
+  // The pointers must outlive the tier, and none of `actions` may have run yet.
   struct Parts {
     PrefixCache* cache;
     BlockCache* blocks;
@@ -52,27 +53,30 @@ class BlockTier {
                                                           const Parts& parts);
   ~BlockTier();
 
-  // What OpenKinds and FindKinds have answered.
+  // Takes in the kinds that OpenKinds and FindKinds have answered. Kinds
+  // without a number are skipped.
   void Opened(std::span<const BlockKind> kinds);
-  // What ResetKinds has answered: nothing that is stored of the generations
-  // before is found any more.
+  // Takes in the kinds that ResetKinds has answered. Blocks of earlier
+  // generations are not found in the tier any more.
   void Renewed(std::span<const BlockKind> kinds);
-  // Whether this is so also for the pandods after this one. If not, it runs the
-  // handler of `call` again when it is, unless EndWait comes first.
+  // Returns whether this also holds for later pandods on this folder. If not,
+  // the handler of `call` runs again once it does, unless EndWait is called
+  // first.
   bool AreRenewed(Resumable& call);
   void EndWait(Resumable& call) { waits_.erase(&call); }
 
-  // Stores them, if it does so at once.
+  // Stores published blocks if Config::stores_at_once is set.
   void Published(std::vector<KeysOfKind> keys);
-  // The work that a call asks for when it has searched the memory.
+  // Returns the work that a call asks of the tier after it has searched the
+  // memory.
   BlockLook Look(const AskedOfTier& asked, std::span<BlockPlace> places) {
     return {
         {.kept = &kept_, .stores = &stores_, .loads = &loads_}, asked, places};
   }
 
-  // Whether it has a block. Thread-safe.
+  // Returns whether the tier has a block. Thread-safe.
   bool Has(KindNumber kind, std::string_view key) const;
-  // Nothing is loaded or stored any more.
+  // Begins no more loads and stores.
   void BeginDrain();
   // Thread-safe.
   BlockTierFigures figures() const;
@@ -90,7 +94,7 @@ class BlockTier {
   KeptBlocks kept_;
   const std::unique_ptr<BlockFiles> files_;
   BlockTierCounts counts_;
-  // Calls that wait for so many erasures.
+  // The calls that wait in AreRenewed, and how many erasures each waits for.
   absl::flat_hash_map<Resumable*, uint64_t> waits_;
   Wakeup* const renewed_;
   BlockStores stores_;

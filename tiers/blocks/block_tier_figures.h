@@ -32,16 +32,17 @@ struct BlockTierFigures {
   uint64_t capacity_bytes = 0;
   uint64_t held_bytes = 0;
   uint64_t held_blocks = 0;
-  uint64_t index_bytes = 0;  // of memory
+  uint64_t index_bytes = 0;  // memory that the index takes
   uint64_t stored_blocks = 0;
   uint64_t stored_bytes = 0;
   uint64_t loaded_blocks = 0;
   uint64_t loaded_bytes = 0;
-  // Not stored: the tier was too slow, or they were evicted before their turn.
+  // Blocks that were not stored, because the tier was too slow or because they
+  // were evicted before their turn.
   uint64_t dropped_blocks = 0;
   uint64_t failed_reads = 0;
   uint64_t failed_writes = 0;
-  // Their bytes were not those that had been stored.
+  // Blocks that were read and did not have the bytes that had been stored.
   uint64_t damaged_blocks = 0;
   std::vector<OfKind> kinds;  // in the order of their numbers
 };

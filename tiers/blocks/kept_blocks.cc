@@ -24,8 +24,8 @@ std::optional<uint64_t> KeptBlocks::Renew(const BlockKind& kind) {
   return index_.ForgetKind(name);
 }
 
-// A kind that is known by another number was replaced, or has gone and come
-// again.
+// If the kind is known by another number, that generation was replaced, or the
+// kind was removed and opened again.
 std::shared_ptr<KnownKind> KeptBlocks::Add(TierKind kind) {
   auto known = std::make_shared<KnownKind>(std::move(kind));
   std::shared_ptr<KnownKind>& newest = newest_[known->kind.name()];
@@ -36,8 +36,8 @@ std::shared_ptr<KnownKind> KeptBlocks::Add(TierKind kind) {
   return known;
 }
 
-// It counts as replaced, so that nothing is stored of it that was copied before
-// a reset which is still to come.
+// A forgotten kind counts as replaced: otherwise a block that was copied before
+// a later reset could be stored after it.
 void KeptBlocks::ForgetOldestKind() {
   const std::shared_ptr<KnownKind> oldest = by_use_.front();
   by_use_.pop_front();

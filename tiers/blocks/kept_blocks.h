@@ -34,39 +34,43 @@ struct KnownKind {
 
   const TierKind kind;
   std::atomic<bool> is_newest = true;
-  std::atomic<uint64_t> stored = 0;  // blocks
+  std::atomic<uint64_t> stored = 0;  // blocks, since this was made
   std::atomic<uint64_t> loaded = 0;
 };
 
-// The kinds of the block memory, and which of their blocks the tier has.
-// Owned by BlockTier. Thread-safe. Calls with many names are made in pieces, so
-// that no hold of the mutex is long.
+// Knows the kinds of the block memory, and which of their blocks the tier has.
+// Owned by BlockTier. Thread-safe. Callers with many names make several calls,
+// so that none holds the mutex for long.
 //
-// Invariants: of a generation that was replaced nothing is found, whatever is
-// still stored of it; so it is of one that was forgotten.
+// Invariant: no block of a generation that was replaced or forgotten is found,
+// whatever is still stored of it.
 class KeptBlocks {
  public:
-  // The most names that a call has, and the most blocks that it evicts.
+  // The most names that one call takes, and the most blocks that it evicts.
   static constexpr size_t kMostNames = 256;
-  // Twice as many as there can be at a time. The ones that were used least
-  // recently are forgotten, and known again when a session opens them.
+  // It knows at most so many kinds, twice as many as there can be at a time. It
+  // forgets the least recently used one, and knows it again when a session
+  // opens it.
   static constexpr size_t kMostKnownKinds = 2 * size_t{kMaxKinds};
 
   KeptBlocks(uint64_t max_bytes, uint64_t max_blocks)
       : index_(max_bytes, max_blocks) {}
 
-  // A generation that is the newest one.
+  // Takes in the newest generation of a kind.
   void Know(const BlockKind& kind);
-  // One that replaces those before. Returns how many bytes the files of these
-  // take, which count until Freed says otherwise; none: it is known.
+  // Takes in a generation that replaces the earlier ones. Returns how many
+  // bytes the files of those take, which count as used until Freed is called
+  // for them. Returns none if the generation is known already.
   std::optional<uint64_t> Renew(const BlockKind& kind);
-  // Null: it is not known.
+  // Returns null if the kind is not known.
   std::shared_ptr<KnownKind> Find(KindNumber number) const;
-  // The same; it is in use.
+  // Does the same, and counts as a use of the kind.
   std::shared_ptr<KnownKind> Use(KindNumber number);
+  // Returns the known kinds, in the order of their numbers.
   std::vector<std::shared_ptr<KnownKind>> kinds() const;
 
-  // Whether the tier has each of these, all of one kind.
+  // Returns, for each name, whether the tier has its block. All names are of
+  // `kind`.
   std::vector<bool> Have(const KnownKind& kind,
                          std::span<const BlockName> names) const;
   bool Has(const BlockName& name) const;
@@ -76,22 +80,24 @@ class KeptBlocks {
     kNo,     // the tier has it, is too small, or its kind was replaced
     kAgain,  // some room was made, and more is needed
   };
-  // A block is about to be written. Appends what made room to `evicted`: that
-  // is found no more.
+  // Says that a block is about to be written. Appends the blocks that were
+  // evicted to make room to `evicted`; the caller must delete their files.
   Begun BeginStore(const KnownKind& kind, const BlockName& name, uint64_t bytes,
                    std::vector<BlockName>& evicted);
-  // As those of BlockIndex.
+  // See BlockIndex for these four.
   bool EndStore(const BlockName& name, bool is_written);
   bool HasRoom(uint64_t bytes) const;
   void Freed(uint64_t bytes);
   bool SweepSome();
-  // In this order.
+  // Counts as a use of blocks, in this order.
   void Touch(std::span<const BlockName> names);
+  // Takes out a block that is stored.
   void Forget(const BlockName& name);
 
-  // Takes in a block that an earlier process has stored, until EndStock; each
-  // was used more recently than those before. False: there is no room, or its
-  // kind was renewed since the start.
+  // Takes in a block that an earlier process has stored. Each counts as used
+  // more recently than those before it. Returns false if there is no room, the
+  // tier knows the block, or its kind was renewed since the start. Must not be
+  // called after EndStock.
   bool Restore(const BlockName& name, uint64_t bytes);
   void EndStock();
 

@@ -11,19 +11,22 @@
 
 namespace pando {
 
-// A block as a store keeps it, which is trusted with nothing: a header that
-// names the kind and the key in full, with a checksum, then the bytes of all
-// shards as they lie in the memory.
+// The form in which a store keeps a block. The store is not trusted, so the
+// value begins with a header that names the kind and the key in full and has a
+// checksum. The bytes of all shards follow, as they lie in the memory.
 inline constexpr size_t kSealBytes = 96;
 
+// Returns the size of a sealed block.
 inline uint64_t SealedBytes(const TierKind& kind) {
   return kSealBytes + kind.block_bytes;
 }
 
-// Fills in the header. `value` has SealedBytes(kind) bytes, the block in place.
+// Writes the header. `value` has SealedBytes(kind) bytes, and already has the
+// block after the header.
 void SealBlock(const TierKind& kind, std::string_view key,
                std::span<std::byte> value);
-// DataLoss: it is not what was sealed for this key of this kind.
+// Returns DATA_LOSS if `value` is not what SealBlock made for this key of this
+// kind.
 absl::Status VerifyBlock(const TierKind& kind, std::string_view key,
                          std::span<const std::byte> value);
 

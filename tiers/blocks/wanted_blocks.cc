@@ -5,7 +5,8 @@
 namespace pando {
 namespace {
 
-// Also a block that a call with `all` found and did not lock.
+// kReadyBlock is the answer for a block that a call with `all` found and did
+// not lock.
 bool IsInMemory(BlockPlace answer) {
   return IsPlace(answer) || answer == kReadyBlock || answer == kPendingBlock;
 }

@@ -9,9 +9,10 @@
 
 namespace pando {
 
-// Which keys are to be loaded, so that a call with these answers would find
-// what its shape asks for: positions, in order. `kept`, one for each key, says
-// which a tier has; it need not be right for keys that are in the memory.
+// Returns the positions, in order, of the keys that must be loaded so that a
+// call with these answers would find the blocks that its shape asks for. `kept`
+// says for each key whether a tier has it; it is ignored for keys that are in
+// the memory.
 std::vector<uint32_t> WantedBlocks(const BlockKeys& keys,
                                    std::span<const BlockPlace> answers,
                                    const std::vector<bool>& kept);

@@ -13,7 +13,8 @@
 
 namespace pando {
 
-// Copies pages of a pool in host memory, which it maps. No copy fails.
+// Copies pages of a pool in host memory, which it maps into this process. Its
+// copies never fail.
 class MappedPages final : public PageBlocks {
  public:
   // The pool must be in host memory.

@@ -9,11 +9,12 @@
 
 namespace pando {
 
-// Has pages copied by the pando-movers. A block in the transfer memory is
-// copied where it is; others pass through one there.
+// Lets the pando-movers copy pages. A block that lies in the transfer memory is
+// copied directly; any other block is copied by way of one there. CopyOut and
+// CopyIn return UNAVAILABLE if a mover is missing: see PageMovers::Copy.
 class MovedPages final : public PageBlocks {
  public:
-  // All outlive it.
+  // All arguments must outlive this object.
   MovedPages(const KvPool& pool, TransferMemory* memory, PageMovers* movers)
       : PageBlocks(pool), memory_(memory), movers_(movers) {}
 

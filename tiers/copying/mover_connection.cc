@@ -55,8 +55,8 @@ std::shared_ptr<const MoverConnection::Copying> MoverConnection::Begin(
                               .page = page.value(),
                               .direction = direction};
   copying_[order.id] = copying;
-  // A part of it may have arrived: then nothing can follow, and it is over when
-  // the mover is.
+  // A part of the order may have arrived, so no other order can follow. The
+  // connection closes, and the copy is over when the process has ended.
   if (!mover::Send(socket_.get(), order).ok()) {
     shutdown(socket_.get(), SHUT_RDWR);
   }
@@ -94,7 +94,8 @@ void MoverConnection::Run() {
     was_told = state_ == State::kReady;
     state_ = State::kClosed;
   }
-  // It ends, too, if it was only we who could not tell it any more.
+  // This tells the mover that the connection is over, in case only this end has
+  // failed.
   shutdown(socket_.get(), SHUT_RDWR);
   if (AwaitEndOfProcess(was_told)) {
     Log(LogLevel::kWarning,

@@ -7,11 +7,11 @@
 
 namespace pando {
 
-// A descriptor that becomes readable when the process at the other end of a
-// Unix socket has ended, and the kernel has taken all that it had: nothing that
-// it told a device to do goes on then. Not valid: the process cannot be
-// watched, as it lives in another PID namespace, and the kernel is older
-// than 6.5.
+// Returns a descriptor that becomes readable when the process at the other end
+// of a Unix socket has ended and the kernel has released all its resources;
+// nothing that it told a device to do goes on then. The descriptor is not valid
+// if the process cannot be watched, because it lives in another PID namespace
+// and the kernel is older than 6.5.
 absl::StatusOr<UniqueFd> MoverProcessOf(int socket, const UnixPeer& peer);
 
 }  // namespace pando

@@ -19,7 +19,8 @@ uint64_t PageBlocks::Digest(const std::string& model) const {
   return MixWord(Fingerprint(block_layout_, model), num_shards_);
 }
 
-// A copy that only reads a block takes its address like that of other memory.
+// The cast is safe for a copy that only reads the block: PageMemory has no type
+// for memory that is read only.
 PageMemory PageBlocks::PartOf(const std::byte* block, size_t shard) const {
   return {.layout = block_layout_,
           .base = const_cast<std::byte*>(block) + shard * PageBytes(layout_)};

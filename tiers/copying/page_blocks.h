@@ -12,9 +12,10 @@
 
 namespace pando {
 
-// Copies pages between a pool and blocks: all of a page's bytes, shard after
-// shard, in the order that does not depend on the pool's layout. Owned by a
-// tier. Thread-safe; a page must not be written while it is copied.
+// Copies pages between a pool and blocks. A block has all bytes of a page,
+// shard after shard, in an order that does not depend on the layout of the
+// pool. Owned by a tier. Thread-safe; a page must not be written while it is
+// copied.
 class PageBlocks {
  public:
   virtual ~PageBlocks() = default;
@@ -22,15 +23,19 @@ class PageBlocks {
   PageBlocks& operator=(const PageBlocks&) = delete;
 
   uint64_t block_bytes() const;
-  // Pools with the same one may exchange blocks. Strides that depend on a
-  // pool's size or order are not in it.
+  // Returns a digest of `model` and of the shape of the pages. Pools with the
+  // same digest may exchange blocks. Strides do not count, because they depend
+  // on the size and order of a pool.
   uint64_t Digest(const std::string& model) const;
-  // The same as of the page that was copied.
+  // Returns the checksum of a block. It equals the checksum of the page that
+  // was copied to the block.
   uint64_t Checksum(const std::byte* block) const;
 
-  // After an error the block has any contents.
+  // Copies a page to a block. After an error the contents of the block are
+  // undefined.
   virtual absl::Status CopyOut(PageId page, std::byte* block) const = 0;
-  // After an error the page has any contents.
+  // Copies a block to a page. After an error the contents of the page are
+  // undefined.
   virtual absl::Status CopyIn(const std::byte* block, PageId page) const = 0;
 
  protected:
@@ -38,7 +43,8 @@ class PageBlocks {
 
   const KvLayout& layout() const { return layout_; }
   size_t num_shards() const { return num_shards_; }
-  // A shard's part of a block, as a buffer of one page.
+  // Returns the part of a block that belongs to a shard, as the memory of one
+  // page.
   PageMemory PartOf(const std::byte* block, size_t shard) const;
 
  private:

@@ -24,14 +24,16 @@
 namespace pando {
 namespace {
 
-// Only this user has movers here.
+// Only processes of this user, or of root, may connect.
 constexpr mode_t kSocketMode = 0600;
-// So many peers may take their time to say hello: the oldest goes for one more.
+// At most so many newcomers may wait to say hello; a further one replaces the
+// oldest.
 constexpr size_t kMaxNewcomers = 64;
 // How long no connection is accepted when no descriptor is free, and how late a
 // newcomer's time may end.
 constexpr int kRetryMs = 100;
-// Before them come the two other descriptors that are watched.
+// In the list of watched descriptors, two others come before those of
+// newcomers.
 constexpr size_t kFirstNewcomer = 2;
 
 absl::StatusOr<UniqueFd> MakeEvent() {
@@ -50,8 +52,8 @@ mover::PageGeometry GeometryOf(const KvLayout& layout) {
 
 static_assert(mover::kMaxShards == KvPool::kMaxShards);
 
-// Whether the peer has closed the connection and said nothing. So does a
-// pandod that looks whether this socket is served.
+// Returns whether the peer has closed the connection without a message. Another
+// pandod does so to find out whether this socket is served.
 bool IsGoneWithoutAWord(int socket) {
   std::byte word;
   return recv(socket, &word, sizeof(word), MSG_PEEK | MSG_DONTWAIT) == 0;
@@ -111,7 +113,7 @@ void PageMovers::Run() {
   bool may_accept = true;
   std::vector<pollfd> watched;
   while (true) {
-    // A negative descriptor is one that poll leaves out.
+    // poll() ignores negative descriptors.
     watched.assign({{stop_.get(), POLLIN, 0},
                     {may_accept ? listener_->fd() : -1, POLLIN, 0}});
     for (const Newcomer& each : newcomers_) {
@@ -120,8 +122,8 @@ void PageMovers::Run() {
     const bool is_idle = may_accept && newcomers_.empty();
     poll(watched.data(), watched.size(), is_idle ? -1 : kRetryMs);
     if (watched[0].revents != 0) return;
-    // Those who have said hello go before those who come, who might push them
-    // out.
+    // Newcomers that have said hello are greeted before others are accepted,
+    // which could push them out.
     for (size_t i = watched.size(); i-- > kFirstNewcomer;) {
       if (watched[i].revents == 0) continue;
       const auto said =
@@ -165,8 +167,8 @@ void PageMovers::Greet(UniqueFd socket) {
 }
 
 absl::Status PageMovers::Welcome(const UnixPeer& peer, UniqueFd& socket) {
-  // The socket does not block yet, so that a peer who says it byte by byte is
-  // not waited for.
+  // The socket does not block yet, so that a peer that sends its hello byte by
+  // byte does not keep this thread waiting.
   mover::Hello hello;
   RETURN_IF_ERROR(mover::Receive(socket.get(), hello).status());
   hello.device.back() = 0;
@@ -175,7 +177,7 @@ absl::Status PageMovers::Welcome(const UnixPeer& peer, UniqueFd& socket) {
   ASSIGN_OR_RETURN(UniqueFd stop, MakeEvent());
   const Device& device = devices_[number];
   RETURN_IF_ERROR(Describe(device, socket.get()));
-  fcntl(socket.get(), F_SETFL, 0);  // a thread of its own waits for it
+  fcntl(socket.get(), F_SETFL, 0);  // from now on its own thread reads it
   auto mover = std::make_shared<MoverConnection>(
       std::move(socket), std::move(process), std::move(stop), peer, times_,
       device.name);
@@ -241,7 +243,8 @@ absl::Status PageMovers::Copy(mover::Direction direction, PageId page,
     return absl::UnavailableError(
         absl::StrCat("there is no pando-mover of ", devices_[number].name));
   }
-  // All copy at the same time, and all are waited for, whatever one says.
+  // All movers copy at the same time. It waits for all of them, even if one
+  // fails.
   std::vector<std::shared_ptr<const MoverConnection::Copying>> parts;
   for (const auto& mover : movers) {
     parts.push_back(mover->Begin(direction, page, block));

@@ -28,39 +28,40 @@ namespace pando {
 
 // The pando-movers that copy pages for this process, which has no CUDA context:
 // one for each device of the pool. They connect to a socket, and may come and
-// go. Only processes of this user, or root, are welcome, as each can write to
-// all pages of its device. Owned by Tiers; thread-safe.
+// go. Only processes of this user or of root are welcome, because a mover can
+// write to all pages of its device. Owned by PageCopiers; thread-safe.
 class PageMovers {
  public:
   struct Config {
-    std::string socket;
-    // Where it is kept for the next process. Null: nowhere.
+    std::string socket;  // the path
+    // Keeps the socket for the next pandod. It is null if nothing keeps it.
     KeptDescriptors* kept = nullptr;
     MoverConnection::Times times;
   };
-  // Whether a device has a mover that copies.
+  // Says whether a device has a mover that is ready to copy.
   struct Presence {
     std::string device;
     bool is_there;
   };
 
-  // Both outlive it.
+  // Begins to serve the socket. `pool` and `memory` must outlive the result.
   static absl::StatusOr<std::unique_ptr<PageMovers>> Start(
       const Config& config, const KvPool* pool, const TransferMemory* memory);
   ~PageMovers();
   PageMovers(const PageMovers&) = delete;
   PageMovers& operator=(const PageMovers&) = delete;
 
-  // Copies a page to the block that begins there in the transfer memory, or
-  // back, and waits for it. UNAVAILABLE: a mover is not there, or has ended. A
-  // mover that is stopped is waited for, because it may still go on.
+  // Copies a page to the block at offset `block` of the transfer memory, or
+  // back, and waits for that. Returns UNAVAILABLE if a mover is missing or has
+  // ended. Waits for a mover that is stopped, because it may still go on.
   absl::Status Copy(mover::Direction direction, PageId page, uint64_t block);
 
-  // Ends all movers' connections, and welcomes no more: copies fail, though a
-  // mover may go on with some that are under way. For the end of this process.
+  // Ends the connections of all movers, and welcomes no more. Copies fail,
+  // although a mover may go on with those that are under way. Must be called
+  // only when this process ends.
   void GiveUp();
 
-  // Whether all movers are there.
+  // Returns whether every device has a mover that is ready.
   bool AreReady() const;
   std::vector<Presence> presence() const;
 
@@ -79,19 +80,20 @@ class PageMovers {
              const TransferMemory* memory,
              std::unique_ptr<UnixListener> listener, UniqueFd stop);
 
-  // A device comes where its first shard does.
+  // Returns the devices of the pool, in the order of their first shards.
   static std::vector<Device> DevicesOf(const KvPool& pool);
 
   // These run on the thread of the socket.
   void Run();
   // Accepts the next newcomer. Returns false when no descriptor is free.
   bool Accept();
-  // Greets the newcomers whose time is up, which have said nothing.
+  // Ends the wait for newcomers that have not said hello in time.
   void GreetLate();
   // Welcomes a mover that has said hello, or tells it why not.
   void Greet(UniqueFd socket);
   absl::Status Welcome(const UnixPeer& peer, UniqueFd& socket);
-  // The number of the device that this mover may copy.
+  // Returns the number of the device that this mover may copy, or why it is
+  // refused.
   absl::StatusOr<size_t> Admit(const mover::Hello& hello,
                                const UnixPeer& peer) const;
   absl::Status Describe(const Device& device, int socket) const;
@@ -106,8 +108,8 @@ class PageMovers {
   const std::vector<Device> devices_;
   std::deque<Newcomer> newcomers_;  // the oldest first
   mutable absl::Mutex mutex_;
-  // By the numbers of the devices; null where there was no mover yet. Changed
-  // by the thread of the socket alone.
+  // The connections, by the numbers of the devices; null for a device that had
+  // no mover yet. Only the thread of the socket changes them.
   std::vector<std::shared_ptr<MoverConnection>> connections_
       ABSL_GUARDED_BY(mutex_);
   std::thread thread_;

@@ -10,9 +10,9 @@
 namespace pando {
 namespace {
 
-// As many as threads of the disk tier copy.
+// There are as many blocks as the disk tier has threads that copy.
 constexpr uint64_t kBlocks = 8;
-// Memory that a device copies is pinned, and begins at a page of the system.
+// A device copies only pinned memory, which begins at a page of the system.
 constexpr uint64_t kAlignment = 4096;
 
 uint64_t RoundedUp(uint64_t bytes) {

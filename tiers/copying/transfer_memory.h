@@ -17,12 +17,12 @@
 
 namespace pando {
 
-// Host memory that pandod and its pando-movers map, where pages come and go:
-// some blocks for pages on their way, and the blocks of the host tier. Left out
-// of core dumps. Owned by Tiers; thread-safe.
+// Host memory that pandod and its pando-movers map, and through which pages
+// pass. It has a few blocks for pages on their way, and the blocks of the host
+// tier. It is left out of core dumps. Owned by PageCopiers; thread-safe.
 class TransferMemory {
  public:
-  // One of the blocks for pages on their way, until it is destroyed.
+  // One of the blocks for pages on their way. Its destructor gives it back.
   class Block {
    public:
     Block(TransferMemory* memory, std::byte* data)
@@ -43,11 +43,12 @@ class TransferMemory {
 
   std::span<std::byte> host_tier() const { return host_tier_; }
   uint64_t size_bytes() const { return memory_.size(); }
-  // Where a block begins, if it is in this memory.
+  // Returns the offset of a block in bytes, or none if it is not in this
+  // memory.
   std::optional<uint64_t> OffsetOf(const std::byte* block) const;
   // Waits until a block is free.
   Block Take();
-  // A descriptor for a pando-mover.
+  // Returns a descriptor of the memory for a pando-mover.
   absl::StatusOr<UniqueFd> Share() const { return memory_.Share(); }
 
  private:

@@ -27,7 +27,7 @@ namespace {
 constexpr uint64_t kMagic = 0x3276726569746e50;  // "Pntierv2"
 constexpr uint64_t kSegmentBytes = uint64_t{1} << 30;
 constexpr uint64_t kHeaderBytes = DiskStore::kAlignment;
-// While one block of a thread is moved, the thread works on the other.
+// A thread works on one block while the other is being moved.
 constexpr size_t kRingDepth = 2;
 constexpr uint64_t kStatBlockBytes = 512;  // see stat(3type)
 constexpr mode_t kFileMode = 0600;
@@ -91,7 +91,8 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
   if (fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return absl::FailedPreconditionError(path + " is no regular file");
   }
-  // Its maker may have it open, and read all that is written to it.
+  // A file of another user is refused: that user may have it open, and read all
+  // that is written to it.
   if (status.st_uid != geteuid() || status.st_nlink != 1) {
     return absl::FailedPreconditionError(absl::StrFormat(
         "%s belongs to user %u and has %u names; must belong to pandod's user, "
@@ -101,7 +102,7 @@ absl::StatusOr<UniqueFd> OpenFile(const std::string& path, int flags) {
   return file;
 }
 
-// It may have been made by hand.
+// The file may have been made by hand, so its mode is set here.
 absl::Status MakePrivate(const UniqueFd& file, const std::string& path) {
   if (fchmod(file.get(), kFileMode) == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(errno, "chmod " + path);
@@ -117,8 +118,9 @@ uint64_t TakenBytes(const std::string& folder) {
   return bytes;
 }
 
-// Asked before the files are made, so that a size that is too large does not
-// fill the disk first. `in` is the folder, or the one that it is to be made in.
+// Fails if the disk has no room for the tier. It is called before the files are
+// made, so that too large a size does not fill the disk first. `in` is the
+// folder, or the folder in which it is to be made.
 absl::Status CheckRoom(const DiskStore::Config& config, const std::string& in) {
   struct statvfs disk;
   if (statvfs(in.c_str(), &disk) != 0) {
@@ -132,7 +134,7 @@ absl::Status CheckRoom(const DiskStore::Config& config, const std::string& in) {
       config.max_bytes, config.folder, room));
 }
 
-// Takes room on the disk for all of the file.
+// Allocates room on the disk for the whole file.
 absl::Status SetSize(const UniqueFd& file, uint64_t bytes,
                      const std::string& path) {
   const auto size = static_cast<off_t>(bytes);
@@ -176,8 +178,8 @@ absl::Status Lock(const UniqueFd& index, const std::string& folder) {
       absl::StrCat("tier-disk is '", folder, "', which another pandod uses"));
 }
 
-// The header of the index; all zeros where there is none yet. A file that
-// something else made is left alone.
+// Reads the header of the index: all zeros if the file is new. Fails if the
+// file is not a tier's index, so that it stays as it is.
 absl::StatusOr<Header> ReadHeader(const UniqueFd& index,
                                   const std::string& folder) {
   Header header = {};
@@ -240,7 +242,8 @@ absl::Status DiskStore::ReadIndex(const Config& config) {
     if (ftruncate(index_.get(), 0) != 0) {
       return absl::ErrnoToStatus(errno, "empty the disk tier");
     }
-    // Before it gets its size, so that it never begins with anything else.
+    // The header is written before the file gets its size, so that the file
+    // never begins with anything else.
     RETURN_IF_ERROR(WriteAll(index_.get(), &wanted, sizeof(wanted), 0));
   }
   const uint64_t records_bytes = slots_ * sizeof(StoredRecord);
@@ -269,7 +272,7 @@ absl::Status DiskStore::MakeSegments(const std::string& folder) {
     RETURN_IF_ERROR(SetSize(segment, slots * slot_bytes_, path));
     segments_.push_back(std::move(segment));
   }
-  // Those of a larger tier.
+  // Removes segments that a larger tier has left.
   for (size_t next = segments_.size();
        unlink(SegmentPath(folder, next).c_str()) == 0; ++next) {
   }

@@ -15,33 +15,37 @@
 
 namespace pando {
 
-// Slots in one folder: segment files of fixed size, made in full at the start
-// so that the disk cannot fill up later, and the file `index` with a record for
-// each slot. Only the owner of the process may read them. Segments are read and
-// written past the system's cache where the file system can.
+// Slots in one folder. Segment files of fixed size hold the blocks; they get
+// all their room at the start, so that the disk cannot fill up later. The file
+// `index` has a record for each slot. Only the user of the process may read the
+// files. Segments are read and written past the system's cache where the file
+// system can.
 //
-// A record is written after its block and erased before it, and says what
-// checksum the block must have. So after a kill at any time a slot has its
-// block or none; what a crash of the machine tears has another checksum.
+// A record has the checksum of its block. It is written after the block, and
+// erased before the block is overwritten. So after a kill at any time, a slot
+// has a whole block or no record; a block that a crash of the machine has torn
+// has another checksum.
 class DiskStore final : public SlotStore {
  public:
   struct Config {
     std::string folder;
     uint64_t max_bytes = 0;    // of all files together
     uint64_t block_bytes = 0;  // of one block
-    // Blocks of another digest are of another model or shape.
+    // Names the model and the shape of the blocks; blocks that were stored
+    // under another digest are not used.
     uint64_t digest = 0;
   };
 
-  // Whether Open would find its folder, or the place to make it, and room.
-  // Changes nothing.
+  // Returns an error if Open would not find the folder, or a place to make it,
+  // or enough room. Changes nothing.
   static absl::Status Check(const Config& config);
-  // Makes the folder and its files where they do not exist. Fails when another
+  // Makes the folder and its files if they do not exist. Fails if another
   // process uses them, another user owns them, or there is no room.
   static absl::StatusOr<std::unique_ptr<DiskStore>> Open(const Config& config);
 
   uint32_t slots() const override { return slots_; }
-  // The blocks in the segments begin at multiples of kAlignment, too.
+  // A multiple of kAlignment, as blocks begin at such multiples in the
+  // segments.
   uint64_t buffer_bytes() const override { return slot_bytes_; }
   std::vector<Found> TakeFound() override { return std::move(found_); }
 
@@ -52,7 +56,7 @@ class DiskStore final : public SlotStore {
   absl::Status WriteRecord(uint32_t slot, const Record& record) const override;
   absl::Status EraseRecord(uint32_t slot) const override;
   absl::Status Sync() const override;
-  // A ring, or plain calls where there can be none.
+  // Returns an IoRing, or a PlainQueue where the system has no rings.
   std::unique_ptr<IoQueue> MakeQueue() const override;
 
  private:
@@ -61,7 +65,7 @@ class DiskStore final : public SlotStore {
   absl::Status ReadIndex(const Config& config);
   absl::Status MakeSegments(const std::string& folder);
 
-  const UniqueFd index_;  // locked
+  const UniqueFd index_;  // holds the lock on the folder's files
   const uint32_t slots_;
   const uint64_t slot_bytes_;
   const uint32_t slots_per_segment_;

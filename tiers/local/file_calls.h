@@ -1,4 +1,5 @@
-// Plain calls that read and write all of what they are asked for.
+// Read or write exactly `bytes` bytes at `offset` of a file, with plain system
+// calls.
 #ifndef PANDO_SERVICE_TIERS_FILE_CALLS_H_
 #define PANDO_SERVICE_TIERS_FILE_CALLS_H_
 

@@ -16,7 +16,8 @@ namespace {
 
 constexpr uint64_t kCacheLineBytes = 64;
 
-// The system would grant any size now, and kill the process later.
+// Without this check the system would grant any size now, and kill the process
+// later.
 absl::Status CheckFitsInMemory(uint64_t max_bytes) {
   ASSIGN_OR_RETURN(const uint64_t limit, MemoryLimit());
   if (max_bytes <= limit) return absl::OkStatus();

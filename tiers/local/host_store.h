@@ -13,19 +13,20 @@
 
 namespace pando {
 
-// Slots in memory, which does not outlive this process; so it keeps no records.
-// Of memory of its own the system takes that of a slot when it is first
-// written, and leaves it out of core dumps.
+// Slots in host memory. They do not outlive this process, so the store keeps no
+// records. If it allocates the memory itself (Make), a slot takes memory only
+// once it is written, and is left out of core dumps.
 class HostStore final : public SlotStore {
  public:
-  // How much of `max_bytes` slots for such blocks take. Fails when the process
-  // may not use so much memory, or there is no room for one block.
+  // Returns how many of `max_bytes` bytes whole slots for blocks of
+  // `block_bytes` take. Fails if the process may not use so much memory, or if
+  // not even one block fits.
   static absl::StatusOr<uint64_t> BytesOf(uint64_t max_bytes,
                                           uint64_t block_bytes);
-  // Takes so much memory.
+  // Allocates BytesOf() bytes of memory.
   static absl::StatusOr<std::unique_ptr<HostStore>> Make(uint64_t max_bytes,
                                                          uint64_t block_bytes);
-  // Uses memory of its caller, as much as BytesOf says, which outlives it.
+  // Uses `memory`, which must have BytesOf() bytes and outlive the store.
   static std::unique_ptr<HostStore> MakeIn(std::span<std::byte> memory,
                                            uint64_t block_bytes);
   ~HostStore() override;

@@ -9,7 +9,8 @@
 
 namespace pando {
 
-// Where a block lies; of no bytes: in no file.
+// Where a block lies in a file. With no bytes there is nothing to move: the
+// block lies in memory.
 struct FilePart {
   int file = -1;
   off_t offset = 0;
@@ -26,8 +27,9 @@ struct Transfer {
 // Waits until the block has been moved.
 absl::Status Move(const Transfer& transfer);
 
-// Moves blocks, some of them at once. Each belongs to one thread of IoThreads;
-// one thread uses it at a time.
+// Moves blocks between files and memory, up to depth() of them at the same
+// time. Owned by IoThreads; each thread there uses a queue of its own. Not
+// thread-safe.
 class IoQueue {
  public:
   struct Done {
@@ -37,16 +39,19 @@ class IoQueue {
 
   virtual ~IoQueue() = default;
 
-  // How many blocks may be on their way.
+  // How many blocks may be moved at the same time.
   virtual size_t depth() const = 0;
-  // The tag is below the depth, and of no block that is on its way. The
-  // block's memory stays what and where it is until it is done.
+  // Begins to move a block. `tag` names it until Await returns it. The memory
+  // of the block must stay valid and, for a write, unchanged until then.
+  // REQUIRES: `tag` is below depth(), and no other block that is being moved
+  // has it.
   virtual void Begin(size_t tag, const Transfer& transfer) = 0;
-  // Waits for one of those that have begun.
+  // Waits until one of the blocks has been moved, or has failed, and returns
+  // its tag. REQUIRES: one has begun.
   virtual Done Await() = 0;
 };
 
-// One block after the other, each while it is waited for.
+// Moves one block at a time, with plain calls, while Await waits for it.
 class PlainQueue final : public IoQueue {
  public:
   size_t depth() const override { return 1; }

@@ -12,10 +12,11 @@ namespace pando {
 
 namespace {
 
-// How long a kernel is left alone that has no memory for what is begun.
+// How long to wait before asking again a kernel that has no memory for the
+// request.
 constexpr timespec kPause = {.tv_sec = 0, .tv_nsec = 1'000'000};
 
-// A sandbox may permit rings, but not their use.
+// A sandbox may permit making a ring, but not using it.
 absl::Status TryNothing(io_uring& ring) {
   io_uring_prep_nop(io_uring_get_sqe(&ring));
   const int submitted = io_uring_submit_and_wait(&ring, 1);
@@ -54,7 +55,7 @@ void IoRing::Begin(size_t tag, const Transfer& transfer) {
   }
   entry->user_data = tag;
   transfers_[tag] = transfer;
-  io_uring_submit(&ring_);  // Await sees to what the kernel does not take yet
+  io_uring_submit(&ring_);  // Await submits again what the kernel refuses now
 }
 
 IoQueue::Done IoRing::Await() {
@@ -71,7 +72,8 @@ IoQueue::Done IoRing::Await() {
   const Transfer& transfer = transfers_[tag];
   const bool is_whole =
       moved >= 0 && static_cast<size_t>(moved) == transfer.part.bytes;
-  // A plain call moves what was cut short, or says why it cannot be.
+  // If the kernel moved only a part, a plain call moves the block again, or
+  // says why it cannot.
   return {tag, is_whole ? absl::OkStatus() : Move(transfer)};
 }
 

@@ -12,10 +12,11 @@
 
 namespace pando {
 
-// Blocks that the kernel moves while the thread does something else (io_uring).
+// A queue whose blocks the kernel moves while the thread does something else
+// (io_uring).
 class IoRing final : public IoQueue {
  public:
-  // Fails where the kernel has no rings, or the sandbox forbids them.
+  // Fails if the kernel has no io_uring, or the sandbox forbids it.
   static absl::StatusOr<std::unique_ptr<IoRing>> Make(size_t depth);
   ~IoRing() override;
   IoRing(const IoRing&) = delete;

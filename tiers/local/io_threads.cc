@@ -84,7 +84,8 @@ void IoThreads::Run(IoQueue& queue, size_t buffer_bytes, size_t alignment) {
       tasks[tag].work->end(tasks[tag].index, buffers[tag].get(), moved);
       idle.push_back(tag);
     }
-    // The status, which the caller may share, is gone here.
+    // The status must be destroyed before CountDone, because the caller may
+    // share it.
     CountDone();
   }
 }

@@ -15,14 +15,17 @@
 
 namespace pando {
 
-// Threads that work on blocks side by side, each with a buffer for each block
-// that its queue may have on its way: while one is being moved, the thread
-// works on another. Owned by LocalTier; one thread uses it at a time.
+// Threads that work on blocks side by side. Each has a queue, and a buffer for
+// each block that the queue can move at a time: while one block is being moved,
+// the thread works on another. Owned by LocalTier. One caller at a time may use
+// it.
 class IoThreads {
  public:
-  // The work for each block; the same thread does both parts.
+  // The work on one block, in two parts; the same thread does both.
   struct Work {
-    // The transfer before the end; none: nothing more is to be done.
+    // Prepares the block with this index. Returns the transfer that must be
+    // done before `end` is called, or none if there is nothing more to do for
+    // the block; then `end` is not called.
     std::function<std::optional<Transfer>(size_t index, std::byte* buffer)>
         begin;
     std::function<void(size_t index, std::byte* buffer,
@@ -30,15 +33,16 @@ class IoThreads {
         end;
   };
 
-  // A thread for each queue. The buffers are aligned to `alignment`, of which
-  // their size is a multiple; without a size there are none.
+  // Starts a thread for each queue. Buffers are aligned to `alignment`, and
+  // their size must be a multiple of it. There are no buffers if `buffer_bytes`
+  // is 0.
   IoThreads(std::vector<std::unique_ptr<IoQueue>> queues, size_t buffer_bytes,
             size_t alignment);
   ~IoThreads();
   IoThreads(const IoThreads&) = delete;
   IoThreads& operator=(const IoThreads&) = delete;
 
-  // Does the work for each index below `count`, and returns when all is done.
+  // Does the work for each index below `count`. Returns when all is done.
   void ForEach(size_t count, const Work& work);
 
  private:
@@ -48,7 +52,8 @@ class IoThreads {
   };
 
   void Run(IoQueue& queue, size_t buffer_bytes, size_t alignment);
-  // The next task; none if there is none, or once this is stopped.
+  // Returns the next task, or none if there is none or the threads are to stop.
+  // With `may_wait` it waits for one.
   std::optional<Task> Next(bool may_wait);
   void CountDone();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

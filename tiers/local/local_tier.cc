@@ -13,12 +13,12 @@ namespace {
 constexpr size_t kWriters = 4;
 constexpr size_t kReaders = 4;
 
-// Stored under one lock, which is then released.
+// One call of Store, which holds one lock, takes at most so many pages.
 constexpr size_t kMaxPagesPerStore = 32;
 
-// While so many changes wait to be taken, no more are told.
+// While so many changes wait for TakeChanges, stored blocks are not reported.
 constexpr size_t kMaxChanges = size_t{1} << 16;
-// Looked up under one lock.
+// Tell holds the mutex for at most so many pages at a time.
 constexpr size_t kMaxPagesPerTell = 1'024;
 
 std::vector<std::unique_ptr<IoQueue>> QueuesOf(const SlotStore& store,
@@ -42,8 +42,8 @@ LocalTier::LocalTier(std::unique_ptr<PageBlocks> pages,
   Restore();
 }
 
-// When each was used last is not known any more; but the ends of prompts go
-// first.
+// The times of the last uses are not known any more. Blocks further back in
+// their prompts are restored first, so that they are evicted first.
 void LocalTier::Restore() {
   std::vector<SlotStore::Found> found = store_->TakeFound();
   std::stable_sort(found.begin(), found.end(),
@@ -56,7 +56,7 @@ void LocalTier::Restore() {
     restored_models_[slot] = record.model;
     if (!index_.Restore(record.hash, record.ns_digest,
                         {slot, record.checksum})) {
-      Erase(slot);  // a flush would erase the other one alone
+      Erase(slot);  // a duplicate, which a later flush would not find
     }
   }
 }
@@ -213,7 +213,8 @@ bool LocalTier::Fill(PageId page, const std::byte* block) {
   return false;
 }
 
-// A change that finds no room is told when the page is used again.
+// A block for which there is no room in the changes is reported when its page
+// is used again.
 void LocalTier::Tell(const HashedPrompt& prompt) {
   if (!is_followed_) return;
   const auto ns = std::make_shared<const NamespaceKey>(prompt.ns);

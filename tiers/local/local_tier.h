@@ -25,21 +25,21 @@
 
 namespace pando {
 
-// Copies of pages in slots of one pandod, which are of its own machine. Owned
-// by Tiers. One thread stores, one loads, at the same time; all else is
-// thread-safe.
+// Copies of pages in slots on the machine of one pandod: in host memory, or on
+// a disk. Owned by Tiers. One thread stores and one loads, at the same time;
+// the other methods are thread-safe, but FollowChanges must come first.
 class LocalTier final : public StoreTarget, public TierChanges {
  public:
-  // Finds the blocks that the store has already.
+  // Takes in the blocks that the store already has.
   LocalTier(std::unique_ptr<PageBlocks> pages,
             std::unique_ptr<SlotStore> store);
 
   size_t capacity_pages() const override { return store_->slots(); }
   size_t max_pages_per_store() const override;
-  // These can be loaded.
+  // The pages that it counts can be loaded.
   size_t CountStored(std::span<const PageHash> run) const override;
   bool TouchIfStored(std::span<const PageHash> prompt) override;
-  // Room is not made of what the tier has of this prompt already.
+  // Counts as a use, so that stores do not evict blocks of this prompt.
   void BeginPrompt(uint64_t, std::span<const PageHash> prompt) override {
     Touch(prompt);
   }
@@ -52,19 +52,21 @@ class LocalTier final : public StoreTarget, public TierChanges {
   void FollowChanges() override { is_followed_ = true; }
   std::vector<TierChange> TakeChanges() override;
 
+  // Counts as a use of the blocks of a prompt that the tier has.
   void Touch(std::span<const PageHash> prompt);
-  // Fills `pages` with the blocks of `run`. Returns how many from the front
-  // are what they were when they were stored; the others have any contents.
+  // Fills `pages` with the blocks of `run`. Returns how many pages from the
+  // front now hold what was stored; the contents of the others are undefined.
   size_t Load(std::span<const PageHash> run, std::span<const PageId> pages);
 
-  // Forgets what is stored of a namespace, or being stored; none: of all. It
-  // does not touch the store: EraseForgotten, which is called after it, sees to
-  // it that nothing of it is found after a restart, and gives its slots back.
+  // Forgets the blocks of a namespace, or of all namespaces with none,
+  // including those that are being stored. Does no I/O. EraseForgotten must be
+  // called after it: it erases their records, so that they are not found after
+  // a restart, and frees their slots.
   void Forget(std::optional<uint64_t> ns_digest);
   void EraseForgotten();
-  // Which configuration of the model computes from now on, told once, 0 before
-  // that. What an earlier process stored of another one, or of none that it
-  // knew, is forgotten as by Forget.
+  // Says which configuration of the model computes from now on; it is 0 before
+  // that. Called once. Forgets, as Forget does, the blocks that an earlier
+  // process has stored of another configuration, or of an unknown one.
   void SetModel(uint32_t model);
 
   TierFigures figures() const;
@@ -84,22 +86,25 @@ class LocalTier final : public StoreTarget, public TierChanges {
   };
 
   void Restore();
-  // Adds to the changes which blocks that were told of are gone.
+  // Adds a change for each reported block that is gone.
   void NoteGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Makes the block; what is to be written, or none after an error.
+  // Copies the page to its block. Returns the transfer that writes the block,
+  // or none after an error.
   std::optional<Transfer> BeginWrite(Write& write, std::byte* buffer);
   void Erase(uint32_t slot) const;
-  // Whether a write succeeded; counts and logs one that did not.
+  // Returns whether a write succeeded; counts and logs it if not.
   bool Check(const absl::Status& written, uint32_t slot);
   void EndWrite(const Write& write, bool is_confirmed);
-  // The transfer that reads it; none if it is not stored any more.
+  // Returns the transfer that reads the block, or none if it is not stored any
+  // more.
   std::optional<Transfer> BeginRead(Read& read, std::byte* buffer);
   void EndRead(Read& read, std::byte* buffer, const absl::Status& moved);
-  // Whether the block is what was stored; if not, this is counted and logged,
-  // and the block erased.
+  // Returns whether the block is what was stored. If not, counts and logs this,
+  // and erases the block's record.
   bool IsIntact(const TierIndex::Place& place, const std::byte* block,
                 const absl::Status& moved);
-  // Whether the page has the block's bytes now; counts and logs.
+  // Copies the block to the page. Returns whether that succeeded; counts it,
+  // and logs an error.
   bool Fill(PageId page, const std::byte* block);
 
   const std::unique_ptr<PageBlocks> pages_;
@@ -108,7 +113,7 @@ class LocalTier final : public StoreTarget, public TierChanges {
   TierIndex index_ ABSL_GUARDED_BY(mutex_);
   std::vector<TierIndex::Forgotten> forgotten_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint32_t> model_ = 0;
-  // Those of what was restored, by slot, until SetModel.
+  // The models of restored blocks, by slot. It is emptied by SetModel.
   std::vector<uint32_t> restored_models_ ABSL_GUARDED_BY(mutex_);
   bool is_followed_ = false;
   std::vector<TierChange> changes_ ABSL_GUARDED_BY(mutex_);

@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// Slots for blocks of one size, each with a record of the block that is in it.
+// Slots for blocks of one size, each with a record that describes its block.
 // Owned by LocalTier. Thread-safe, as long as no thread writes a slot that
 // another one reads or writes.
 class SlotStore {
@@ -20,14 +20,15 @@ class SlotStore {
   struct Record {
     PageHash hash = {};
     uint64_t checksum = 0;
-    // How many pages of the prompt end with this one.
+    // The number of the page in its prompt: 1 for the first page.
     uint32_t ordinal = 0;
     // The digest of the page's namespace.
     uint64_t ns_digest = 0;
-    // Says which configuration of the model computed it: LocalTier::SetModel.
+    // The configuration of the model that computed the page: see
+    // LocalTier::SetModel.
     uint32_t model = 0;
   };
-  // A block that was there at the start.
+  // A block that an earlier process has stored.
   struct Found {
     uint32_t slot;
     Record record;
@@ -39,24 +40,28 @@ class SlotStore {
   virtual ~SlotStore() = default;
 
   virtual uint32_t slots() const = 0;
-  // The size of a buffer for one block; 0: blocks are used where they are.
+  // The size of a buffer for one block. It is 0 if blocks are used in place, in
+  // their slots.
   virtual uint64_t buffer_bytes() const = 0;
+  // Returns the blocks that earlier processes have stored. Must be called at
+  // most once.
   virtual std::vector<Found> TakeFound() = 0;
 
-  // Where in memory the slot's block is made, and used: in `buffer`, or in the
-  // slot.
+  // Returns where in memory the block of a slot is built before a write, and
+  // used after a read: `buffer`, or the slot itself.
   virtual std::byte* BlockFor(uint32_t slot, std::byte* buffer) const = 0;
-  // Where the slot's block is to be read from, or written to, once the record
-  // of what was there is erased. The block is found after a restart, where
-  // blocks outlive the process, once its record is written, too.
+  // Returns the part of a file from which the block of a slot is read, or to
+  // which it is written; without bytes if the slot is in memory. Before a
+  // write, the slot's old record must be erased. After it, WriteRecord makes
+  // the block findable after a restart, if blocks outlive the process.
   virtual FilePart PartOf(uint32_t slot) const = 0;
   virtual absl::Status WriteRecord(uint32_t slot,
                                    const Record& record) const = 0;
   virtual absl::Status EraseRecord(uint32_t slot) const = 0;
-  // Records that were written or erased before this survive a power loss.
+  // Makes all records that were written or erased before survive a power loss.
   virtual absl::Status Sync() const = 0;
 
-  // How a thread moves what PartOf says.
+  // Makes a queue with which a thread moves the parts that PartOf returns.
   virtual std::unique_ptr<IoQueue> MakeQueue() const = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace pando {
 
-// The first slots are used first.
+// Slots with low numbers are used first.
 TierIndex::TierIndex(uint32_t slots) : is_used_(slots) {
   free_.reserve(slots);
   for (uint32_t slot = slots; slot-- > 0;) free_.push_back(slot);

@@ -40,42 +40,47 @@ class TierIndex {
 
   explicit TierIndex(uint32_t slots);
 
-  // A slot for a block of a namespace that is about to be written. None: the
-  // tier has the block or is getting it, or all blocks are in use.
+  // Returns a slot for a block that is about to be written. May evict the least
+  // recently used block for it. Returns none if the tier has the block or is
+  // getting it, or if no block can be evicted.
   std::optional<uint32_t> BeginStore(const PageHash& hash, uint64_t ns_digest);
-  // It is written, and found from now on. False: it was forgotten meanwhile,
-  // and must be abandoned. REQUIRES: BeginStore gave it a slot.
+  // Says that the block is written: it is found from now on. Returns false if
+  // the block was forgotten meanwhile; then AbandonStore must be called.
+  // REQUIRES: BeginStore gave the block a slot.
   bool EndStore(const PageHash& hash, uint64_t checksum);
-  // It is not written; its slot is free.
+  // Says that the block is not written: its slot is free again.
   void AbandonStore(const PageHash& hash);
 
-  // Keeps a block in its slot until EndLoad. None: the tier does not have it.
+  // Keeps a block in its slot until EndLoad. Returns none if the tier does not
+  // have the block.
   std::optional<Place> BeginLoad(const PageHash& hash);
-  // A block that is not intact is forgotten.
+  // Ends a load. A block that is not intact is forgotten.
   void EndLoad(const PageHash& hash, bool is_intact);
 
-  // How many blocks at the front of `run` the tier has.
+  // Returns how many blocks at the front of `run` the tier has.
   size_t CountStored(std::span<const PageHash> run) const;
-  // A prompt with these blocks is in use; the tier need not have all of them.
+  // Counts as a use of the blocks of a prompt. The tier need not have all of
+  // them.
   void Touch(std::span<const PageHash> prompt);
 
-  // A block that an earlier process wrote; more recently used than those
-  // restored before. REQUIRES: its slot is free. False: the tier has the block
-  // in another slot.
+  // Adds a block that an earlier process wrote. It counts as used more recently
+  // than those restored before it. Returns false if the tier has the block in
+  // another slot. REQUIRES: its slot is free.
   bool Restore(const PageHash& hash, uint64_t ns_digest, const Place& place);
 
-  // Marks a block as told of. False: the tier does not have it, or it has been
-  // told of already.
+  // Marks a block as reported to the follower of changes. Returns false if the
+  // tier does not have it, or if it is marked already.
   bool Tell(const PageHash& hash);
-  // The blocks that were told of, and that the tier has no more, since the last
-  // call.
+  // Returns the reported blocks that the tier has lost since the last call.
   std::vector<PageHash> TakeGone() { return std::exchange(gone_, {}); }
 
-  // Nothing of a namespace is found any more; none: of all. Those that are
-  // returned keep their slots, as if each were being read, until EndLoad; those
-  // that are being written, until AbandonStore.
+  // Forgets the blocks of a namespace, or of all namespaces with none: they are
+  // not found any more. The returned blocks keep their slots, as if each were
+  // being read, until EndLoad is called for them. Blocks that are being written
+  // keep theirs until AbandonStore.
   std::vector<Forgotten> ForgetAll(std::optional<uint64_t> ns_digest);
-  // The same of the blocks in some slots.
+  // Does the same for the blocks in the slots for which `is_meant` returns
+  // true.
   std::vector<Forgotten> ForgetIn(
       const std::function<bool(uint32_t slot)>& is_meant);
 
@@ -97,7 +102,7 @@ class TierIndex {
   std::vector<Forgotten> ForgetIf(
       const std::function<bool(const Block&)>& is_meant);
   bool EvictOne();
-  // A stored block is found no more.
+  // Takes a stored block out of by_use_, so that it is not found any more.
   void Lose(const PageHash& hash, Block& block);
   void Forget(const PageHash& hash);
 
@@ -105,7 +110,7 @@ class TierIndex {
   std::list<PageHash> by_use_;  // the stored blocks, the oldest use first
   std::vector<bool> is_used_;   // by slot
   std::vector<uint32_t> free_;  // may list slots that Restore took
-  std::vector<PageHash> gone_;  // that were told of
+  std::vector<PageHash> gone_;  // reported blocks that are lost
 };
 
 }  // namespace pando

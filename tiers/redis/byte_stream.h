@@ -13,18 +13,21 @@
 
 namespace pando {
 
-// The bytes of a connection. Deadlines are of MonotonicNow; after an error it
-// is of no use any more. Used by one thread at a time.
+// A connection that carries bytes. Deadlines are of MonotonicNow; a call that
+// passes its deadline returns DEADLINE_EXCEEDED. After an error the connection
+// must not be used any more. For one thread at a time.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
 
-  // Reads one byte at least; an error if there will be none.
+  // Reads at least one byte, and returns how many. Returns an error if the peer
+  // has closed the connection.
   virtual absl::StatusOr<size_t> Read(std::span<std::byte> into,
                                       absl::Time deadline) = 0;
-  // Writes all of them.
+  // Writes all bytes of all parts.
   virtual absl::Status Write(std::vector<iovec> parts, absl::Time deadline) = 0;
-  // Whether nothing has come that was not read, nor its end.
+  // Returns whether all bytes that came have been read, and the peer has not
+  // closed the connection.
   virtual bool IsQuiet() const = 0;
 };
 

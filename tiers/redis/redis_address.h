@@ -9,19 +9,20 @@
 
 namespace pando {
 
-// Where a server listens: redis://HOST:PORT, rediss://HOST:PORT (with TLS) or
+// The address of a server: redis://HOST:PORT, rediss://HOST:PORT (with TLS) or
 // unix:///PATH. Plain data.
 struct RedisAddress {
   static constexpr uint16_t kDefaultPort = 6379;
 
-  // An error does not repeat `url`, which may have a password.
+  // Parses an address. An error does not repeat `url`, because it may contain a
+  // password.
   static absl::StatusOr<RedisAddress> Parse(const std::string& url);
-  // As Parse reads it.
+  // Returns the address in the form that Parse reads.
   std::string url() const;
 
   auto operator<=>(const RedisAddress&) const = default;
 
-  std::string host;  // a path begins with a slash
+  std::string host;  // or the path of a Unix socket, from its slash on
   uint16_t port = 0;
   bool has_tls = false;
 };

@@ -12,14 +12,14 @@
 namespace pando {
 namespace {
 
-// How often a command is sent to another node.
+// How often a command follows a redirection to another node.
 constexpr int kMaxRedirections = 3;
 
 bool IsError(const absl::StatusOr<RespReply>& reply) {
   return reply.ok() && reply->kind == RespReply::Kind::kError;
 }
 
-// The name may lead to another server by now.
+// A replica answers so: the address may lead to another server by now.
 bool IsOfReplica(const absl::StatusOr<RespReply>& reply) {
   return IsError(reply) && absl::StartsWith(reply->text, "READONLY");
 }
@@ -180,7 +180,7 @@ absl::StatusOr<RedisClient::Slots> RedisClient::FindSlots(absl::Time deadline) {
   absl::Status status = absl::DeadlineExceededError("the shared store is slow");
   for (const RedisAddress& node : nodes) {
     if (MonotonicNow() >= deadline) break;
-    // Who does not answer must leave time to ask another one.
+    // A node that does not answer must leave time to ask the next one.
     absl::StatusOr<RedisSlots> slots = AskForSlots(
         node, node == nodes.back() ? deadline : HalfwayTo(deadline));
     if (slots.ok()) return Remember(node, *std::move(slots));

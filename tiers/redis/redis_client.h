@@ -21,29 +21,33 @@
 
 namespace pando {
 
-// A command, and how it went.
+// A command and its result.
 struct RedisCommand {
-  std::string key;  // which says who is asked
+  std::string key;  // says which node gets the command
   RespRequest request;
-  // Where the text of the reply goes, if anywhere.
+  // If it is not empty, the text of the reply is read into it: see
+  // RespReader::ReadInto.
   std::span<std::byte> value = {};
   // The server's reply, which may be an error.
   absl::StatusOr<RespReply> reply = absl::UnknownError("not sent");
 };
 
-// A server of Redis or Valkey, or a cluster of them. It asks the first time,
-// and whenever something has failed, who has which keys. Deadlines are of
+// A client of one Redis or Valkey server, or of a cluster. At its first call,
+// and after each failure, it asks which node has which keys. Deadlines are of
 // MonotonicNow. Owned by RedisStore; thread-safe.
 class RedisClient {
  public:
-  // `seeds`: one server, or some nodes of a cluster; one at least.
+  // `seeds` are one server, or some nodes of a cluster. REQUIRES: there is at
+  // least one.
   RedisClient(std::vector<RedisAddress> seeds, RedisLogin login);
 
-  // Sends all at once, those of one node in their order.
+  // Sends all commands at once, those for one node in their order, and sets
+  // their replies.
   void Run(std::span<RedisCommand> commands, absl::Time deadline);
-  // Those that have keys now.
+  // Returns the nodes that have keys now.
   absl::StatusOr<std::vector<RedisAddress>> FindNodes(absl::Time deadline);
-  // The reply of this node, whichever keys it has.
+  // Returns the reply of this node, whichever keys it has. It may have up to
+  // RespReader::kMaxReply bytes.
   absl::StatusOr<RespReply> Ask(const RedisAddress& node,
                                 const RespRequest& request,
                                 absl::Time deadline);
@@ -53,7 +57,7 @@ class RedisClient {
   struct Errand {
     RedisCommand* command;
     RedisAddress node;
-    bool is_asking = false;
+    bool is_asking = false;  // ASKING is sent before it
   };
   using Slots = std::shared_ptr<const RedisSlots>;
 
@@ -61,9 +65,10 @@ class RedisClient {
   absl::StatusOr<RedisSlots> AskForSlots(const RedisAddress& node,
                                          absl::Time deadline);
   Slots Remember(const RedisAddress& answered, RedisSlots slots);
-  // Who has which keys is asked again before the next call.
+  // Makes the next call ask again which node has which keys.
   void ForgetSlots();
-  // All of one node are neighbours.
+  // Sends the errands and reads their replies. REQUIRES: errands for one node
+  // are neighbours.
   void RunErrands(std::span<Errand> errands, absl::Time deadline);
   absl::StatusOr<std::unique_ptr<RedisConnection>> Send(
       std::span<Errand> errands, absl::Time deadline);
@@ -71,16 +76,16 @@ class RedisClient {
                std::unique_ptr<RedisConnection> connection,
                absl::Time deadline);
   void Fail(std::span<Errand> errands, const absl::Status& status);
-  // Those whose node sent them to another one.
+  // Returns the errands that their nodes have redirected to other nodes.
   std::vector<Errand> Redirected(std::span<Errand> errands);
 
   const std::vector<RedisAddress> seeds_;
   RedisNodes nodes_;
   absl::Mutex mutex_;
-  // Who is asked for slots, in this order: who answered comes first, who failed
-  // last.
+  // The nodes that are asked for slots, in this order: the one that answered
+  // last is first, and one that failed moves to the end.
   std::vector<RedisAddress> known_ ABSL_GUARDED_BY(mutex_);
-  Slots slots_ ABSL_GUARDED_BY(mutex_);  // null: not known
+  Slots slots_ ABSL_GUARDED_BY(mutex_);  // null if it must be asked for
 };
 
 }  // namespace pando

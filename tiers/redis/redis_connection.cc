@@ -68,8 +68,8 @@ absl::Status RedisConnection::LogIn(const RedisLogin& login,
   ASSIGN_OR_RETURN(const RespReply reply,
                    replies_.Read(RespReader::kMaxShortReply, deadline));
   if (reply.kind == RespReply::Kind::kText) return absl::OkStatus();
-  // The first word alone: a server that does not know the command repeats the
-  // password after it.
+  // Only the first word of the error is shown: a server that does not know the
+  // command repeats the password after it.
   const std::string word = reply.text.substr(0, reply.text.find(' '));
   return absl::UnavailableError(
       absl::StrCat("the shared store refuses the login: ",

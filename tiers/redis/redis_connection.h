@@ -17,19 +17,21 @@
 
 namespace pando {
 
-// Who calls. The file is read for each connection, so that passwords can be
-// changed; empty: there is none.
+// The credentials of this client. The password file is read for each new
+// connection, so that the password can be changed. An empty `password_file`
+// means that there is no password.
 struct RedisLogin {
   std::string user;
   std::string password_file;
-  SslContext tls;  // null without
+  SslContext tls;  // null without TLS
 };
 
-// A connection to a server that knows who calls. After an error it is of no
-// use. Owned by RedisNodes, or by who took it from there; not thread-safe.
+// A connection to a server, on which this client has logged in. After an error
+// it must not be used any more. Owned by RedisNodes, or by the caller that took
+// it from there. Not thread-safe.
 class RedisConnection {
  public:
-  // `login` outlives it.
+  // Connects and logs in. `login` must outlive the connection.
   static absl::StatusOr<std::unique_ptr<RedisConnection>> Open(
       const RedisAddress& address, const RedisLogin& login,
       absl::Time deadline);
@@ -39,8 +41,8 @@ class RedisConnection {
   }
   // The replies to the commands that were sent, in their order.
   RespReader& replies() { return replies_; }
-  // Whether it can be used again: the server has not closed it, and has sent
-  // nothing that was not asked for.
+  // Returns whether the connection can be used again: the server has not closed
+  // it, and has sent nothing that was not asked for.
   bool IsQuiet() const { return replies_.is_empty() && stream_->IsQuiet(); }
 
  private:
@@ -53,7 +55,8 @@ class RedisConnection {
   RespReader replies_;
 };
 
-// The error that a server says, shortened, without what is no text.
+// Returns the error that a server has replied: RESOURCE_EXHAUSTED if it is out
+// of memory, else UNAVAILABLE. The text is shortened and escaped.
 absl::Status ErrorOf(const RespReply& reply);
 
 }  // namespace pando

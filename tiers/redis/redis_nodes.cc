@@ -5,15 +5,16 @@
 namespace pando {
 namespace {
 
-// More than a cluster of twenty nodes needs. Nodes come and go, and a server
-// may name any number of others.
+// The most idle connections, more than a cluster of twenty nodes needs. There
+// must be a limit, because nodes come and go, and a server may name any number
+// of others.
 constexpr size_t kMaxIdle = 256;
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RedisConnection>> RedisNodes::Take(
     const RedisAddress& node, absl::Time deadline) {
-  // The server may have closed those that it saw idle, or have restarted.
+  // The server may have closed idle connections, or may have restarted.
   while (std::unique_ptr<RedisConnection> idle = TakeIdle(node)) {
     if (idle->IsQuiet()) return idle;
   }

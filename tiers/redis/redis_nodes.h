@@ -15,19 +15,20 @@
 
 namespace pando {
 
-// Connections to servers: as many to each as threads have used at once. Owned
-// by RedisClient; thread-safe.
+// A pool of connections to servers: for each server as many as threads have
+// used at once, within a limit. Owned by RedisClient; thread-safe.
 class RedisNodes {
  public:
   explicit RedisNodes(RedisLogin login) : login_(std::move(login)) {}
 
-  // A connection that no other thread uses.
+  // Returns a connection that no other thread uses: an idle one, or a new one.
   absl::StatusOr<std::unique_ptr<RedisConnection>> Take(
       const RedisAddress& node, absl::Time deadline);
-  // Closes the connections that are not in use: the server, or the way to it,
-  // has failed.
+  // Closes the idle connections to a server. Must be called when the server, or
+  // the way to it, has failed.
   void Forget(const RedisAddress& node);
-  // All its replies have been read.
+  // Takes a connection back for later calls. REQUIRES: all its replies have
+  // been read.
   void GiveBack(const RedisAddress& node,
                 std::unique_ptr<RedisConnection> connection);
 

@@ -9,8 +9,8 @@
 
 namespace pando {
 
-// Reads the addresses of a server, or of some nodes of a cluster; the first of
-// them has the options of all. An error names the option at fault.
+// Reads the addresses of a server, or of some nodes of a cluster. The options
+// of the first address hold for all. An error names the option at fault.
 absl::StatusOr<RedisStore::Config> ReadRedisOptions(
     std::span<const StoreUri> uris);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint16_t kCrcPolynomial = 0x1021;
 constexpr size_t kMaxHostBytes = 253;  // of a name in DNS
-// More than any cluster has.
+// More nodes than any cluster has.
 constexpr size_t kMaxNodes = 1000;
 
 absl::Status BadSlots() {
@@ -19,7 +19,7 @@ absl::Status BadSlots() {
       "the shared store sent slots of a cluster that make no sense");
 }
 
-// A node without a host is reached as the one that was asked.
+// A node without a host has the host of the node that was asked.
 RedisAddress NodeBeside(const RedisAddress& asked, std::string_view host,
                         uint16_t port) {
   RedisAddress node = asked;
@@ -30,7 +30,8 @@ RedisAddress NodeBeside(const RedisAddress& asked, std::string_view host,
 
 bool IsPort(int64_t number) { return number > 0 && number <= UINT16_MAX; }
 
-// A path would be a socket of this machine.
+// A slash is refused, because the address would then be a Unix socket of this
+// machine.
 bool IsHost(std::string_view text) {
   return text.size() <= kMaxHostBytes &&
          text.find_first_of("/ \t\r\n") == text.npos &&
@@ -92,7 +93,7 @@ const RedisAddress* RedisSlots::NodeOf(std::string_view key) const {
   return node == kNobody ? nullptr : &nodes_[node];
 }
 
-// As "MOVED 3999 127.0.0.1:6381" or "ASK 3999 127.0.0.1:6381".
+// The error is like "MOVED 3999 127.0.0.1:6381" or "ASK 3999 127.0.0.1:6381".
 std::optional<RedisRedirection> RedisRedirection::Parse(
     std::string_view error, const RedisAddress& asked) {
   const std::vector<std::string> words =

@@ -13,20 +13,20 @@
 
 namespace pando {
 
-// A table of the nodes that have the slots of keys. Plain data.
+// A table that says which node has which keys, by slots of keys. Plain data.
 class RedisSlots {
  public:
   static constexpr size_t kSlots = 16384;
 
-  // One server has all.
+  // Makes the table of a single server, which has all slots.
   explicit RedisSlots(const RedisAddress& node);
-  // From the reply of `asked` to CLUSTER SLOTS.
+  // Reads the reply of the node `asked` to CLUSTER SLOTS.
   static absl::StatusOr<RedisSlots> Parse(const RespReply& reply,
                                           const RedisAddress& asked);
 
-  // Keys must have no braces.
+  // Returns the slot of a key. REQUIRES: the key has no braces.
   static size_t SlotOf(std::string_view key);
-  // Null: no node has the slot.
+  // Returns the node that has the key's slot, or null if none has it.
   const RedisAddress* NodeOf(std::string_view key) const;
   // All nodes that have a slot, each once.
   const std::vector<RedisAddress>& nodes() const { return nodes_; }
@@ -41,14 +41,15 @@ class RedisSlots {
   std::vector<uint16_t> node_of_slot_;  // indices of nodes_
 };
 
-// Where a server that does not have a key sends who asked for it.
+// A redirection: a server that does not have a key names the node that has it.
 struct RedisRedirection {
-  // From the text of an error of `asked`; none: it is another error.
+  // Reads the text of an error of the node `asked`. Returns none if it is
+  // another error.
   static std::optional<RedisRedirection> Parse(std::string_view error,
                                                const RedisAddress& asked);
 
   RedisAddress node;
-  bool is_asking = false;  // for this time alone: the slot is being moved
+  bool is_asking = false;  // for this command only: the slot is being moved
 };
 
 }  // namespace pando

@@ -14,11 +14,12 @@
 namespace pando {
 namespace {
 
-// Commands without values are sent so many at once, so that a deadline ends
-// those that are not sent yet.
+// So many commands without values are sent at once. If the deadline passes, the
+// rest is not sent.
 constexpr size_t kCommandsAtOnce = 512;
 constexpr absl::Duration kEraseTimeout = absl::Seconds(1);
-// For all blocks of a node, and for one of many questions.
+// The first is for all blocks of a node, the second for each of the many calls
+// that this takes.
 constexpr absl::Duration kEraseAllTimeout = absl::Minutes(10);
 constexpr absl::Duration kScanTimeout = absl::Seconds(5);
 constexpr std::string_view kScannedAtOnce = "1000";
@@ -27,7 +28,7 @@ absl::Status Unexpected() {
   return absl::UnavailableError("the shared store sent an unexpected reply");
 }
 
-// The error of a reply that is not of `kind`.
+// Returns OK if the reply is of `kind`, else an error.
 absl::Status Expect(RespReply::Kind kind,
                     const absl::StatusOr<RespReply>& reply) {
   if (!reply.ok()) return reply.status();
@@ -44,7 +45,7 @@ absl::Status StatusOfGet(const absl::StatusOr<RespReply>& reply) {
     case RespReply::Kind::kOtherLength:
       return absl::DataLossError("its length differs");
     default:
-      // A key of this name that is not ours is of another type.
+      // A key of this name with another type is not from pandod.
       if (absl::StartsWith(reply->text, "WRONGTYPE")) {
         return absl::DataLossError("its type differs");
       }
@@ -93,8 +94,8 @@ std::string RedisStore::NameOf(const BlockKey& key) const {
           reinterpret_cast<const char*>(key.hash.data()), key.hash.size())));
 }
 
-// By the machine's clock, so that blocks keep their order however long they are
-// on their way.
+// The time is absolute, by this machine's clock, so that blocks keep their
+// order however long the commands take.
 std::string RedisStore::ExpiryOf(const BlockKey& key, absl::Time used) const {
   return absl::StrCat(
       absl::ToUnixMillis(used + ttl_ - absl::Milliseconds(key.ordinal)));
@@ -114,7 +115,8 @@ absl::StatusOr<RemoteStore::Presence> RedisStore::CountPresent(
     for (const RedisCommand& command : commands) {
       const absl::Status status =
           Expect(RespReply::Kind::kInteger, command.reply);
-      // The keys of a node that is gone end a run, as missing ones do.
+      // An error after the first block, such as a node that is gone, ends the
+      // run as a missing block does.
       if (!status.ok() && present == 0) return status;
       if (!status.ok()) return Presence{.blocks = present};
       if (command.reply->integer != 1) {
@@ -157,7 +159,8 @@ void RedisStore::Put(std::span<Transfer> blocks, absl::Time used,
   }
 }
 
-// The last ones first: servers that evict by recency know no prompts.
+// The last blocks of a prompt are touched first, because servers that evict by
+// recency would otherwise evict its front first.
 absl::StatusOr<std::vector<bool>> RedisStore::Touch(
     std::span<const BlockKey> keys, absl::Time used, absl::Time deadline) {
   std::vector<bool> are_present(keys.size());
@@ -208,8 +211,8 @@ absl::Status RedisStore::EraseAll(std::optional<uint64_t> ns_digest) {
   return absl::OkStatus();
 }
 
-// Goes through all keys of a node, a few at a time, so that others are served
-// meanwhile.
+// Scans all keys of a node, a part at a time, so that the node serves other
+// clients meanwhile.
 absl::Status RedisStore::EraseAllOf(const RedisAddress& node,
                                     const std::string& prefix,
                                     absl::Time deadline) {

@@ -18,9 +18,10 @@
 
 namespace pando {
 
-// A key of Redis or Valkey for each block, which expires when it was not used
-// for a while, those further behind in a prompt before those ahead of them; so
-// they are written and touched first. Owned by RemoteBlocks; thread-safe.
+// Keeps each block under a key of Redis or Valkey. A key expires when it was
+// not used for Config::ttl; of blocks of one prompt, those further back expire
+// a little earlier, and are written and touched first. Owned by RemoteBlocks;
+// thread-safe.
 class RedisStore final : public RemoteStore {
  public:
   struct Config {
@@ -31,9 +32,9 @@ class RedisStore final : public RemoteStore {
     absl::Duration ttl = absl::Hours(24);
   };
 
-  // `digest`: blocks of another one are of another model or shape. Reads the
-  // files, and makes no connection. REQUIRES: the config is one that
-  // ReadRedisOptions returns.
+  // Reads the TLS files of `config`, but makes no connection. `digest` names
+  // the model and the shape of the blocks: it is a part of each key. REQUIRES:
+  // `config` comes from ReadRedisOptions.
   static absl::StatusOr<std::unique_ptr<RedisStore>> Open(Config config,
                                                           uint64_t digest);
 
@@ -53,9 +54,10 @@ class RedisStore final : public RemoteStore {
              absl::Duration ttl, uint64_t digest);
 
   std::string NameOf(const BlockKey& key) const;
-  // With which the names of a namespace begin; none: of all.
+  // Returns the text with which the keys of a namespace begin, or all keys with
+  // none.
   std::string PrefixOf(std::optional<uint64_t> ns_digest) const;
-  // When a block expires, in milliseconds since 1970.
+  // Returns when a block expires, in milliseconds since 1970, as text.
   std::string ExpiryOf(const BlockKey& key, absl::Time used) const;
   absl::Status EraseAllOf(const RedisAddress& node, const std::string& prefix,
                           absl::Time deadline);

@@ -147,7 +147,8 @@ absl::Status RespReader::Fill(absl::Time deadline) {
   return absl::OkStatus();
 }
 
-// Bytes that are not in the buffer yet go to their place without a copy.
+// Bytes that are not in the buffer yet are read directly into `into`, without a
+// copy.
 absl::Status RespReader::ReadBytes(std::span<std::byte> into,
                                    absl::Time deadline) {
   const size_t here = std::min(into.size(), buffered());

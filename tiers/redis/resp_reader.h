@@ -19,13 +19,13 @@ namespace pando {
 // The reply of a server to a command.
 struct RespReply {
   enum class Kind {
-    kNull,         // there is nothing
+    kNull,         // there is no value
     kText,         // in `text`
     kError,        // what it says is in `text`
     kInteger,      // in `integer`
     kArray,        // of `elements`
-    kValue,        // was read to where it was wanted
-    kOtherLength,  // of a value, which was thrown away
+    kValue,        // was read into the caller's buffer
+    kOtherLength,  // a value of another length, which was thrown away
   };
 
   Kind kind = Kind::kNull;
@@ -34,38 +34,42 @@ struct RespReply {
   std::vector<RespReply> elements;
 };
 
-// Reads replies in RESP 2 from a server that is trusted with nothing: an error
-// means that what follows cannot be understood, or does not come, and that the
-// connection must be closed. Owned by RedisConnection; not thread-safe.
+// Reads replies in RESP 2 from a server that is not trusted. After an error of
+// a method the rest of the stream cannot be understood, and the connection must
+// be closed. Owned by RedisConnection; not thread-safe.
 class RespReader {
  public:
-  // Longer lines are refused: errors and numbers.
+  // The longest line, such as an error or a number; longer ones are refused.
   static constexpr size_t kMaxLine = 4096;
-  // The limits of a reply, for all its texts and elements together: of what a
-  // command with a key is answered, and of any other.
+  // The limits of a reply in bytes, for all its texts and elements together:
+  // kMaxShortReply for commands with a key, kMaxReply for others.
   static constexpr size_t kMaxShortReply = kMaxLine;
   static constexpr size_t kMaxReply = size_t{4} << 20;
-  // An element of an array counts for so much, beside its text.
+  // An element of an array counts as so many bytes, in addition to its text.
   static constexpr size_t kElementBytes = 128;
-  // A value that is longer than what was asked for by more than this closes
-  // the connection; others are thrown away.
+  // A value of the wrong length is thrown away. If it is more than this many
+  // bytes too long, ReadInto fails instead, so that the connection is closed.
   static constexpr size_t kMaxExcess = size_t{64} << 10;
-  static constexpr int kMaxDepth = 6;  // of arrays in arrays
+  static constexpr int kMaxDepth = 6;  // the deepest nesting of arrays
 
-  // `stream` outlives this.
+  // `stream` must outlive this object.
   explicit RespReader(ByteStream* stream);
 
+  // Reads a reply of at most `max_bytes` bytes.
   absl::StatusOr<RespReply> Read(size_t max_bytes, absl::Time deadline);
-  // A text goes to `value`, which it must fill.
+  // Reads a reply whose text goes to `value`, which it must fill exactly: the
+  // kind of the reply is then kValue. A text of another length is thrown away
+  // (kOtherLength). Other replies are read as by Read.
   absl::StatusOr<RespReply> ReadInto(std::span<std::byte> value,
                                      absl::Time deadline);
-  // Whether nothing was read that is not used yet.
+  // Returns whether all bytes that were read belong to replies that were
+  // returned.
   bool is_empty() const { return begin_ == end_; }
 
  private:
   struct Header {
     char kind;
-    std::string_view line;  // until more is read
+    std::string_view line;  // valid until more is read
   };
 
   absl::StatusOr<Header> ReadHeader(absl::Time deadline);
@@ -76,7 +80,7 @@ class RespReader {
   absl::Status ReadBytes(std::span<std::byte> into, absl::Time deadline);
   absl::Status SkipBytes(size_t bytes, absl::Time deadline);
   absl::Status ReadLineEnd(absl::Time deadline);
-  // Reads more into the buffer, which has room.
+  // Reads more bytes into the buffer. REQUIRES: the buffer has room.
   absl::Status Fill(absl::Time deadline);
   size_t buffered() const { return end_ - begin_; }
 

@@ -8,7 +8,7 @@ namespace {
 constexpr char kLineEnd[] = "\r\n";
 
 iovec PartOf(const void* data, size_t size) {
-  // A write does not change the bytes.
+  // The cast is safe, because a write does not change the bytes.
   return {.iov_base = const_cast<void*>(data), .iov_len = size};
 }
 

@@ -11,24 +11,27 @@
 
 namespace pando {
 
-// A command of RESP as it is sent. Not thread-safe.
+// A command in the form in which RESP sends it. Not thread-safe.
 class RespRequest {
  public:
-  // Words follow, as many as this says.
+  // Begins a command of `words` words. Add and AddValue must be called that
+  // many times in all.
   explicit RespRequest(size_t words);
-  // A command of words alone.
+  // Makes a complete command of these words.
   RespRequest(std::initializer_list<std::string_view> words);
 
   void Add(std::string_view word);
-  // One for a command, of any bytes, which are not copied.
+  // Adds a word of any bytes. They are not copied, and must outlive this
+  // object. May be called once.
   void AddValue(std::span<const std::byte> value);
 
-  // Appends what is to be written; this must outlive it.
+  // Appends the parts of memory that are to be written. This object must
+  // outlive `parts`.
   void AppendTo(std::vector<iovec>& parts) const;
 
  private:
   std::string text_;
-  // Stands in the text before `value_offset_`.
+  // The value that is sent after the first `value_offset_` bytes of the text.
   std::span<const std::byte> value_;
   size_t value_offset_ = 0;
 };

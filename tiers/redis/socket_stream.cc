@@ -20,7 +20,7 @@
 namespace pando {
 namespace {
 
-// One call takes no more.
+// One call of sendmsg takes at most so many parts (IOV_MAX).
 constexpr size_t kMaxPartsPerWrite = 1024;
 
 absl::Status LostBy(const char* what) {
@@ -53,7 +53,8 @@ absl::StatusOr<UniqueFd> ConnectSocket(const sockaddr* address,
   if (address->sa_family != AF_UNIX) {
     const int on = 1;
     setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    // Bytes that were given up must not arrive after a flush.
+    // A close drops bytes that wait to be sent, because those that were given
+    // up must not arrive after a flush.
     const linger reset = {.l_onoff = 1, .l_linger = 0};
     setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
   }
@@ -129,7 +130,8 @@ absl::StatusOr<UniqueFd> ConnectTo(const RedisAddress& address,
 absl::StatusOr<size_t> SocketStream::Read(std::span<std::byte> into,
                                           absl::Time deadline) {
   while (true) {
-    // Who sends without end is not read without end.
+    // The deadline is checked before each read, so that a server that sends
+    // without end does not keep this thread.
     if (MonotonicNow() >= deadline) return TooSlow();
     const ssize_t bytes = recv(fd_.get(), into.data(), into.size(), 0);
     if (bytes > 0) return static_cast<size_t>(bytes);

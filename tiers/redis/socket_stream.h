@@ -12,20 +12,23 @@
 
 namespace pando {
 
-// A socket that does not block. The name of a host is looked up in any time.
+// Connects to a server. Returns a socket that does not block. The deadline does
+// not limit the lookup of the host's name.
 absl::StatusOr<UniqueFd> ConnectTo(const RedisAddress& address,
                                    absl::Time deadline);
 
-// Waits for events of poll.
+// Waits until one of `events` (of poll) has come.
 absl::Status AwaitSocket(int fd, short events, absl::Time deadline);
 
-// The deadline of a first attempt, so that there is time for another one.
+// Returns the time halfway from now to `deadline`: the deadline of a first
+// attempt that leaves time for another.
 absl::Time HalfwayTo(absl::Time deadline);
 
-// Whether nothing waits to be read.
+// Returns whether nothing waits to be read, not even the end of the connection.
 bool IsSocketQuiet(int fd);
 
-// The bytes of a socket as they are. Owned by RedisConnection; not thread-safe.
+// A connection that is not encrypted. Owned by RedisConnection; not
+// thread-safe.
 class SocketStream final : public ByteStream {
  public:
   explicit SocketStream(UniqueFd fd) : fd_(std::move(fd)) {}

@@ -16,7 +16,7 @@
 namespace pando {
 namespace {
 
-// Says what the library says, and forgets it.
+// Returns the text of OpenSSL's last error, and clears its list of errors.
 std::string LastTlsError() {
   std::array<char, 256> text = {};
   const unsigned long error = ERR_get_error();
@@ -57,11 +57,12 @@ absl::StatusOr<SslContext> MakeSslContext(const RedisTlsFiles& files) {
     return TlsFailed("begin with TLS");
   }
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  // No server of ours asks for it; it is not in TLS 1.3.
+  // No server needs renegotiation, and TLS 1.3 has none.
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_mode(context.get(),
                    SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_AUTO_RETRY);
-  // A key with a passphrase is refused; no terminal is asked for it.
+  // A key with a passphrase is refused. Without this callback OpenSSL would ask
+  // for it on the terminal.
   SSL_CTX_set_default_passwd_cb(context.get(),
                                 [](char*, int, int, void*) { return 0; });
   if (files.ca.empty()) {

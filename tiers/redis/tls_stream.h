@@ -31,11 +31,13 @@ using SslContext = std::unique_ptr<SSL_CTX, SslContextDeleter>;
 // Makes the context that connections share. An error names the file at fault.
 absl::StatusOr<SslContext> MakeSslContext(const RedisTlsFiles& files);
 
-// The bytes of a socket, encrypted, whose server has a certificate for the name
-// or address that it was asked for. Owned by RedisConnection; not thread-safe.
+// An encrypted connection. The server must have a certificate for the host name
+// or address that the client connected to. Owned by RedisConnection; not
+// thread-safe.
 class TlsStream final : public ByteStream {
  public:
-  // `context` outlives it.
+  // Does the TLS handshake on a connected socket. `context` must outlive the
+  // stream.
   static absl::StatusOr<std::unique_ptr<TlsStream>> Open(
       SSL_CTX* context, UniqueFd fd, const std::string& host,
       absl::Time deadline);
@@ -52,7 +54,9 @@ class TlsStream final : public ByteStream {
 
   TlsStream(SSL* ssl, UniqueFd fd) : fd_(std::move(fd)), ssl_(ssl) {}
 
-  // After `result` of a call: OK if it is to be called again.
+  // Handles the `result` of a call of OpenSSL that did not succeed: waits until
+  // the socket is ready. Returns OK if the call is to be made again, else an
+  // error.
   absl::Status Await(int result, absl::Time deadline);
 
   const UniqueFd fd_;

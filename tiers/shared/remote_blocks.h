@@ -14,7 +14,7 @@
 
 namespace pando {
 
-// What RemoteLoads and RemoteStores have in common: the store, the form of its
+// The parts that RemoteLoads and RemoteStores share: the store, the form of its
 // values, the blocks that are known to be there, and the thread that erases
 // flushed ones. Owned by RemoteTier; thread-safe.
 class RemoteBlocks {

@@ -18,8 +18,8 @@ namespace pando {
 struct BlockKey {
   uint64_t ns_digest = 0;  // of the page's namespace
   PageHash hash = {};
-  // The number of the page in its prompt: 1 for the first page. 0 where the
-  // caller does not need it: Put and Touch do.
+  // The number of the page in its prompt: 1 for the first page. Only Put and
+  // Touch use it; it is 0 in other calls.
   uint32_t ordinal = 0;
 };
 

@@ -23,7 +23,7 @@
 namespace pando {
 namespace {
 
-// What DigestOf signs begins with this; no header of a block does.
+// DigestOf signs a text that begins with this; no header of a block begins so.
 constexpr std::string_view kDigestDomain = "pando-shared-digest-v1";
 
 struct MacDeleter {
