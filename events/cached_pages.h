@@ -37,7 +37,7 @@ class CachedPages {
 
   // REQUIRES, here and below: the page is cached.
   const PageHash& hash(PageId page) const { return At(page).hash; }
-  // The page before it in its prompt; kPaddingPage: it begins the prompt.
+  // The page before it in its prompt, or kPaddingPage if it begins the prompt.
   PageId parent(PageId page) const { return At(page).parent; }
   // How many pages of the prompt end with it: 1 for the first page.
   uint32_t ordinal(PageId page) const { return At(page).ordinal; }
@@ -57,7 +57,7 @@ class CachedPages {
     PageHash hash;
     PageId parent;
     uint32_t ordinal = 0;
-    std::shared_ptr<const NamespaceKey> ns;  // null: not cached
+    std::shared_ptr<const NamespaceKey> ns;  // null if it is not cached
   };
 
   Page& At(PageId page) { return pages_[page.value()]; }

@@ -8,9 +8,9 @@
 namespace pando {
 namespace {
 
-// How long an event waits for others at most.
+// The longest time that an event waits for others.
 constexpr absl::Duration kPeriod = absl::Milliseconds(2);
-// How long the first subscriber waits at most until its events begin.
+// The longest time that the first subscriber waits until its events begin.
 constexpr absl::Duration kIdlePeriod = absl::Milliseconds(20);
 
 }  // namespace

@@ -13,32 +13,34 @@
 
 namespace pando {
 
-// Takes the cache's raw events, hashes the pages and tells the sinks, on a
-// thread of its own: no call waits for it. The thread sleeps until Start. Then
-// it asks the sinks now and again whether they listen; while none does, no
-// event is kept or hashed. Owned by EventsService.
+// Takes the cache's raw events, hashes the pages and calls the sinks. It does
+// so on a thread of its own, so no call of the cache waits for it. The thread
+// sleeps until Start. Then it asks the sinks every few milliseconds whether
+// they listen; while none does, no event is kept or hashed. Owned by
+// EventsService.
 class EventPublisher {
  public:
-  // All outlive this.
+  // `cache` and `sinks` must outlive this object.
   EventPublisher(PrefixCache* cache, std::vector<EventSink*> sinks);
   ~EventPublisher();
 
-  // A sink may listen from now on. Idempotent; not thread-safe.
+  // Must be called before a sink may listen. Idempotent; not thread-safe.
   void Start();
 
  private:
   void Run();
   void StartFollowing();
   void StopFollowing();
-  // Tells the sinks what has happened; false if none listens from now on.
+  // Calls the sinks for all new events. Returns whether any of them listens
+  // from now on.
   bool TakeTurn();
   void Publish(const RawEvent& event);
 
   PrefixCache* const cache_;
   const std::vector<EventSink*> sinks_;
-  // The thread's alone.
+  // Only the thread uses these.
   std::vector<RawEvent> raw_;
-  std::unique_ptr<CachedPages> pages_;  // null: no sink listens
+  std::unique_ptr<CachedPages> pages_;  // null while no sink listens
   absl::Notification start_;
   StopSignal stop_;
   std::thread thread_;

@@ -9,27 +9,31 @@
 
 namespace pando {
 
-// Is told what enters and leaves the cache, and passes it on in a form of its
-// own. All calls come from the publisher's thread, in the order of the events.
+// Learns what enters and leaves the cache, and passes it on in a form of its
+// own. EventPublisher makes all calls, on its thread, in the order of the
+// events.
 class EventSink {
  public:
   virtual ~EventSink() = default;
 
-  // `run` has been cached: pages that follow one another in one prompt.
+  // The pages of `run`, which follow one another in one prompt, have been
+  // cached.
   virtual void Stored(const CachedPages& pages,
                       std::span<const PageId> run) = 0;
-  // `removed` are about to leave; `pages` still knows them.
+  // The pages of `removed` have left the cache; `pages` still knows them.
   virtual void Removed(const CachedPages& pages,
                        std::span<const PageId> removed,
                        EvictionReason reason) = 0;
-  // `last` and the pages before it were hit, if the cache tells of hits.
+  // The page `last` and all pages before it in its prompt were hit. Called only
+  // if the cache reports hits.
   virtual void Hit(const CachedPages&, PageId /*last*/) {}
   // Nothing is cached any more.
   virtual void Cleared() = 0;
-  // Is called every few milliseconds, after the events of that time. `pages` is
-  // all that is cached; null where no sink listened, so that it is not known.
-  // Returns whether this sink listens: then it is told what happens next, and
-  // `pages` is there at the end of the next turn.
+  // Called every few milliseconds, after the events of that time. `pages` knows
+  // all that is cached; it is null if no sink listened, because nothing is
+  // known then. Returns whether this sink listens. If it does, it is called for
+  // the events that follow, and `pages` is not null at the end of the next
+  // turn.
   virtual bool EndTurn(const CachedPages* pages) = 0;
 };
 

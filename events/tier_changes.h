@@ -12,31 +12,35 @@
 
 namespace pando {
 
-// A tier has a copy of a page from now on, or has it no more.
+// Says that a tier has a copy of a page from now on, or that it does not have
+// it any more.
 struct TierChange {
   struct Page {
-    // The page before it in its prompt, if it does not begin it.
+    // The hash of the page before it in its prompt; zeros if it begins the
+    // prompt.
     PageHash before;
     // How many pages of the prompt end with it: 1 for the first page.
     uint32_t ordinal;
     std::shared_ptr<const NamespaceKey> ns;
-    // They spell the page: page_tokens, one more in a bigram namespace.
+    // The tokens that spell the page: page_tokens of them, one more in a bigram
+    // namespace.
     std::vector<Token> tokens;
   };
 
   PageHash hash;
-  std::optional<Page> stored;  // none: it is gone
+  std::optional<Page> stored;  // none if the tier does not have it any more
 };
 
-// Tells change by change which pages a tier of this machine has. Thread-safe.
+// Reports, change by change, which pages a tier of this machine has.
+// TakeChanges is thread-safe.
 class TierChanges {
  public:
   virtual ~TierChanges() = default;
 
-  // Tells of changes from now on. Must be called before there is any.
+  // Starts the reports. Must be called before there is any change.
   virtual void FollowChanges() = 0;
-  // The changes since the last call, in order. A page is said to be gone only
-  // after it was said to be stored.
+  // Returns the changes since the last call, in order. Only pages that were
+  // reported as stored are reported as gone.
   virtual std::vector<TierChange> TakeChanges() = 0;
 };
 

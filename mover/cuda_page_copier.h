@@ -12,8 +12,9 @@
 
 namespace pando::mover {
 
-// Copies pages of a GPU, which `device` names, by its copy engines. It pins the
-// transfer memory.
+// Makes a copier for the GPU that `device` names ("cuda:" and its UUID). The
+// copy engines of the GPU copy the pages. Pins the transfer memory.
+// `descriptors` are those of the welcome.
 absl::StatusOr<std::unique_ptr<PageCopier>> MakeCudaPageCopier(
     const std::string& device, const Welcome& welcome,
     std::span<const UniqueFd> descriptors);

@@ -18,7 +18,7 @@ class HostPageCopier final : public PageCopier {
         transfer_(std::move(transfer)),
         shards_(std::move(shards)) {}
 
-  // All is done when it has begun.
+  // Copies on the CPU are done when Begin returns.
   absl::Status MarkEnd(const Order& order) override {
     ended_.push_back(order.id);
     return absl::OkStatus();

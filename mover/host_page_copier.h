@@ -12,10 +12,11 @@
 
 namespace pando::mover {
 
-// The device of shards in host memory.
+// The name of the device of shards in host memory.
 inline constexpr std::string_view kHostDevice = "host";
 
-// Copies pages of a pool in host memory.
+// Makes a copier for a pool in host memory. `descriptors` are those of the
+// welcome.
 absl::StatusOr<std::unique_ptr<PageCopier>> MakeHostPageCopier(
     const Welcome& welcome, std::span<const UniqueFd> descriptors);
 

@@ -26,7 +26,7 @@ namespace pando::mover {
 namespace {
 
 constexpr int kUsageError = 2;
-// Between two attempts to connect.
+// The time between two attempts to connect.
 constexpr timespec kRetryPeriod = {.tv_sec = 0, .tv_nsec = 300'000'000};
 
 struct Options {
@@ -34,14 +34,15 @@ struct Options {
   std::string device = "0";
 };
 
-// The name that pandod has for the device.
+// Returns pandod's name for the device.
 absl::StatusOr<std::string> NameOf(const std::string& device) {
   if (device == kHostDevice) return device;
   ASSIGN_OR_RETURN(const cuda::Device gpu, cuda::FindDevice(device));
   return absl::StrCat("cuda:", gpu.uuid);
 }
 
-// A pandod that is started meanwhile may be elsewhere.
+// Returns the path of the socket. It is looked up anew for each attempt,
+// because a pandod that starts later may be elsewhere.
 std::string SocketNow(const Options& options) {
   if (!options.socket.empty()) return options.socket;
   return std::filesystem::path(SocketToCall()).replace_filename("mover.sock");

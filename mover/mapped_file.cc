@@ -17,7 +17,7 @@ absl::StatusOr<MappedFile> MappedFile::Map(const UniqueFd& fd, uint64_t bytes) {
         errno, absl::StrFormat("map %u bytes of pandod's memory", bytes));
   }
   MappedFile file({static_cast<std::byte*>(base), bytes});
-  // It holds the KV of prompts.
+  // The memory is left out of core dumps, because it holds the KV of prompts.
   if (madvise(base, bytes, MADV_DONTDUMP) != 0) {
     return absl::ErrnoToStatus(errno,
                                "leave pandod's memory out of core dumps");

@@ -11,8 +11,8 @@
 
 namespace pando::mover {
 
-// Memory of pandod that this process maps, too, and leaves out of core dumps.
-// Movable; the destructor unmaps it.
+// A mapping of memory that pandod shares with this process. It is left out of
+// core dumps. Move-only; the destructor unmaps it.
 class MappedFile {
  public:
   static absl::StatusOr<MappedFile> Map(const UniqueFd& fd, uint64_t bytes);

@@ -11,7 +11,7 @@
 namespace pando::mover {
 namespace {
 
-// A shard's each, and the transfer memory's.
+// One descriptor for each shard, and one for the transfer memory.
 constexpr size_t kMaxDescriptors = kMaxShards + 1;
 constexpr size_t kControlBytes = CMSG_SPACE(kMaxDescriptors * sizeof(int));
 
@@ -35,7 +35,8 @@ void TakeDescriptors(msghdr& header, std::vector<UniqueFd>& taken) {
   }
 }
 
-// Returns how many bytes came.
+// Receives a part of a message and its descriptors. Returns how many bytes
+// came.
 absl::StatusOr<size_t> ReceiveSome(int socket, std::span<std::byte> bytes,
                                    std::vector<UniqueFd>& descriptors) {
   alignas(cmsghdr) char control[kControlBytes];

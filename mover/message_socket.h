@@ -1,4 +1,5 @@
-// Messages of known sizes, with descriptors, over a connected Unix socket.
+// Sends and receives messages of known sizes, with descriptors, over a
+// connected Unix socket.
 #ifndef PANDO_MOVER_MESSAGE_SOCKET_H_
 #define PANDO_MOVER_MESSAGE_SOCKET_H_
 
@@ -13,11 +14,13 @@
 
 namespace pando::mover {
 
-// Does not wait: UNAVAILABLE when the peer is gone, or takes nothing any more.
+// Sends a message. Does not wait: returns UNAVAILABLE if the peer is gone, or
+// if the socket has no room for the whole message.
 absl::Status SendBytes(int socket, std::span<const std::byte> message,
                        std::span<const UniqueFd> descriptors);
-// Waits for all of a message. UNAVAILABLE: the peer is gone, or the socket's
-// timeout is over.
+// Waits until a whole message has come, and returns the descriptors that came
+// with it. Returns UNAVAILABLE if the peer is gone, or the timeout of the
+// socket has passed.
 absl::StatusOr<std::vector<UniqueFd>> ReceiveBytes(
     int socket, std::span<std::byte> message);
 

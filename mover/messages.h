@@ -9,28 +9,29 @@
 
 namespace pando::mover {
 
-// Another one is of another version.
+// A peer that sends another number is of another version.
 inline constexpr uint64_t kMagic = 0x31766d646e6170;  // "pandmv1"
 
-// As many as a pool has at most.
+// The most shards that a pool has.
 inline constexpr size_t kMaxShards = 250;
-// A mover has at most as many orders under way; further ones wait in the
+// A mover has at most so many orders under way; further ones wait in the
 // socket.
 inline constexpr size_t kMaxOrders = 64;
 
-// Text, ended by a zero.
+// Both are text that ends with a zero byte.
 using Name = std::array<char, 128>;
 using Reason = std::array<char, 256>;
 
-// The mover begins: which shards it wants.
+// The mover's first message. It says which device's shards the mover wants.
 struct Hello {
   uint64_t magic = kMagic;
   Name device = {};  // as in KvShard
 };
 
-// Where the pieces of a page lie in a shard, each those of one layer and plane:
-// piece i of page p begins at p * page_stride + i * piece_stride. In a block
-// they lie one after the other.
+// Says where the pieces of a page lie in a shard; a piece is the part of one
+// layer and plane. Piece i of page p begins at byte p * page_stride + i *
+// piece_stride. In a block the pieces lie one after the other. Strides and
+// sizes are in bytes.
 struct PageGeometry {
   uint64_t pieces = 0;
   uint64_t page_stride = 0;
@@ -40,14 +41,14 @@ struct PageGeometry {
   uint64_t page_bytes() const { return pieces * piece_bytes; }
 };
 
-// pandod's answer. Its descriptors are those of the transfer memory, and of the
-// shards. A refusal has none.
+// pandod's answer to a Hello. The descriptor of the transfer memory comes with
+// it, then those of the shards. A refusal has no descriptors.
 struct Welcome {
   uint64_t magic = kMagic;
   Reason refusal = {};  // empty: the mover is welcome
   uint32_t capacity_pages = 0;
   uint32_t num_shards = 0;
-  // A shard's number says which part of a block is its own.
+  // The numbers of the shards. Shard n has the n-th part of a block.
   std::array<uint32_t, kMaxShards> shards = {};
   PageGeometry geometry;
   uint64_t shard_bytes = 0;
@@ -56,7 +57,8 @@ struct Welcome {
 
 enum class Direction : uint32_t { kOut, kIn };
 
-// Copy all shards' parts of a page to a block (kOut), or back (kIn).
+// Tells the mover to copy the parts of a page in all its shards to a block
+// (kOut), or back (kIn).
 struct Order {
   uint64_t id = 0;
   uint64_t block = 0;  // where it begins in the transfer memory, in bytes
@@ -64,9 +66,10 @@ struct Order {
   Direction direction = Direction::kOut;
 };
 
-// The first one, with id 0, says that the mover has mapped all; then there is
-// one for each order, which it does not touch any more. They come as the orders
-// end, not as they were given.
+// A message of the mover. The first one, with id 0, says that the mover has
+// mapped all memory. Then there is one for each order, once the mover touches
+// neither page nor block any more. Replies come in the order in which the
+// orders end.
 struct Reply {
   uint64_t id = 0;
   uint32_t is_done = 0;  // 0: it failed; the mover's log says why

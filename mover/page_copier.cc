@@ -6,8 +6,8 @@
 
 namespace pando::mover {
 
-// The order came from pandod and is checked all the same: a wrong address
-// would be the KV of others.
+// The order is checked although it came from pandod: a wrong address could
+// overwrite the KV of other requests.
 absl::Status PageCopier::Begin(const Order& order) {
   const uint64_t page_bytes = geometry().page_bytes();
   for (uint32_t shard = 0; shard < welcome_.num_shards; ++shard) {

@@ -18,10 +18,11 @@
 namespace pando::mover {
 namespace {
 
-// A pandod that hangs does not keep this process from being stopped.
+// The timeout of the handshake, so that this process can be stopped although
+// pandod hangs.
 constexpr timeval kWelcomeTime = {.tv_sec = 2, .tv_usec = 0};
-// Between two looks at copies that are under way, while no order comes. A
-// page of 2 MiB takes 80 us on a bus of 25 GB/s.
+// The time between two looks at copies that are under way, while no order
+// comes. A page of 2 MiB takes 80 us on a bus of 25 GB/s.
 constexpr timespec kCopyPeriod = {.tv_sec = 0, .tv_nsec = 50'000};
 
 absl::Status Unavailable(const std::string& what) {
@@ -112,7 +113,7 @@ absl::Status PandodLink::BeginOrder(PageCopier& copier) {
   return copier.MarkEnd(order);
 }
 
-// Without a reply pandod waits until this process has ended.
+// An error ends this process: without a reply pandod waits until it has ended.
 absl::Status PandodLink::ReplyToEnded(PageCopier& copier) {
   if (under_way_ == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<uint64_t> ended, copier.TakeEnded());

@@ -16,24 +16,28 @@
 
 namespace pando::mover {
 
-// A connection to pandod, for which it copies one device's shards. Owned by
-// main; for one thread. What returns UNAVAILABLE may succeed later.
+// A connection to pandod, for which this process copies pages of one device's
+// shards. Owned by main; for one thread. A call that returns UNAVAILABLE may
+// succeed later, on a new connection.
 class PandodLink {
  public:
-  // UNAVAILABLE: there is no pandod, or it does not want this mover now.
+  // Connects to the socket at `path` and says hello for `device`. Returns
+  // UNAVAILABLE if there is no pandod or it refuses this mover now, and
+  // FAILED_PRECONDITION if it is of another version.
   static absl::StatusOr<PandodLink> Connect(const std::string& path,
                                             const std::string& device);
 
-  // Copies until pandod is gone (UNAVAILABLE), or `stop` can be read and all
-  // that was begun is done (OK).
-  // Another error: nothing can be copied, or it is not known whether it was.
+  // Copies until pandod is gone, and returns UNAVAILABLE; or until `stop` can
+  // be read and the copies that were begun are done, and returns OK. After
+  // another error the copies cannot be made, or it is not known whether they
+  // were; this process must end then.
   absl::Status Serve(const UniqueFd& stop);
 
  private:
   PandodLink(UniqueFd socket, std::string device)
       : socket_(std::move(socket)), device_(std::move(device)) {}
 
-  // The work that pandod has given.
+  // Says what AwaitWork has found.
   struct Work {
     bool is_order = false;
     bool is_to_stop = false;

@@ -8,7 +8,7 @@
 namespace pando {
 namespace {
 
-// How many tokens one StoredBlocks holds; a single block may be larger.
+// The most tokens of one StoredBlocks; a single block may have more.
 constexpr size_t kMaxTokens = 8'192;
 
 std::optional<std::string_view> View(const std::optional<std::string>& text) {
@@ -37,7 +37,8 @@ void BlockRuns::Add(BlockId id, std::optional<BlockId> parent,
     parent_ = parent;
     ns_ = &ns;
   } else if (ns.bigram) {
-    // The token that the last pair of the block before ends with.
+    // This removes the last token, which ends the last pair of the block
+    // before: the next block begins with it.
     tokens_.pop_back();
   }
   ids_.push_back(id);

@@ -14,7 +14,7 @@
 
 namespace pando {
 
-// The first 8 bytes, big-endian.
+// Returns the first 8 bytes of a hash, big-endian.
 BlockId IdOf(const PageHash& hash);
 
 // Joins blocks that follow one another in a prompt to runs of a bounded size,
@@ -26,8 +26,8 @@ class BlockRuns {
   explicit BlockRuns(KvMedium medium) : medium_(medium) {}
 
   // Adds a block, and visits the run so far if the block does not belong to it.
-  // `parent`: the block before it, if it does not begin a prompt. `pages`: the
-  // tokens that spell each of its pages, as CachedPages has them. `ns` must
+  // `parent` is the block before it, or none if it begins a prompt. `pages` has
+  // the tokens that spell each of its pages, as CachedPages has them. `ns` must
   // live until the block has been visited.
   void Add(BlockId id, std::optional<BlockId> parent, const NamespaceKey& ns,
            std::span<const std::span<const Token>> pages, const Visit& visit);
@@ -36,7 +36,7 @@ class BlockRuns {
 
  private:
   const KvMedium medium_;
-  // The size of the run's blocks.
+  // The number of tokens in each block of the run.
   uint32_t block_tokens_ = 0;
   std::optional<BlockId> parent_;  // of its first block
   const NamespaceKey* ns_ = nullptr;

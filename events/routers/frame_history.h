@@ -26,7 +26,7 @@ class FrameHistory {
 
   // Whether all frames from number `first` to the last one are held.
   bool HoldsAllFrom(uint64_t first) const;
-  // None: the frame is not held.
+  // Returns none if the frame is not held.
   std::optional<Frame> Find(uint64_t sequence) const;
 
  private:

@@ -31,7 +31,7 @@ using BlockId = uint64_t;
 struct StoredBlocks {
   KvMedium medium = KvMedium::kGpu;
   std::span<const BlockId> ids;
-  // The block before the first; none: they begin a prompt.
+  // The block before the first one, or none if they begin a prompt.
   std::optional<BlockId> parent = {};
   // block_tokens for each block; one more at the end if are_pairs.
   std::span<const Token> tokens;

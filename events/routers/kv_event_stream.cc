@@ -9,13 +9,13 @@
 namespace pando {
 namespace {
 
-// A batch with so many bytes of events is published; its last one may exceed
-// them.
+// A batch is published once it has so many bytes of events; its last event may
+// exceed this.
 constexpr size_t kBatchBytes = size_t{64} << 10;
-constexpr size_t kMaxRemovedBlocks = 4'096;  // of one event
+constexpr size_t kMaxRemovedBlocks = 4'096;  // in one event
 
-// Announcements take at most this share of the time, and there is at most one
-// in each period.
+// Announcements take at most 1/kAnnouncementShare of the time, and there is at
+// most one in each period.
 constexpr absl::Duration kAnnouncementPeriod = absl::Seconds(1);
 constexpr int kAnnouncementShare = 10;
 
@@ -69,7 +69,8 @@ void KvEventStream::Removed(const CachedPages& pages,
   TellRemoved(KvMedium::kGpu, blocks_.Removed(pages, removed));
 }
 
-// Who hears it takes it for the tiers, too.
+// Subscribers drop the blocks of tiers, too, when they receive
+// AllBlocksCleared; so those are published again.
 void KvEventStream::Cleared() {
   if (!is_telling_) return;
   batch_.AddCleared();

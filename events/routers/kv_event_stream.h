@@ -22,31 +22,34 @@
 
 namespace pando {
 
-// One stream of numbered frames, served under the endpoints of all workers. A
-// subscriber that has all of it knows exactly what is cached; one that does not
-// gets there by the next announcement: AllBlocksCleared and all blocks, each
-// after its parent, live, those of tiers after those of the pool. There is one
-// after each subscription, and when a subscriber asks for frames that are not
-// held any more. Without subscribers nothing is published.
+// One stream of numbered frames, which is served under the endpoints of all
+// workers. A subscriber that has all frames knows exactly what is cached. A
+// subscriber that misses some knows it again after the next announcement:
+// AllBlocksCleared, then all blocks, each after its parent, those of tiers
+// after those of the pool. Announcements are a part of the live stream. There
+// is one after each new subscription, and one when a subscriber asks for frames
+// that are not held any more. While there are no subscribers, nothing is
+// published.
 class KvEventStream : public KvEvents {
  public:
   struct Config {
     KvEventForm form = KvEventForm::kMap;
     PublishedBlocks::Config blocks = {};
-    // One for each worker.
+    // One entry for each worker of an engine.
     struct Worker {
       std::string endpoint;
       std::string replay_endpoint = {};  // empty: no replays
       std::string topic = {};
     };
     std::vector<Worker> workers = {};
-    // The path of the sequence file.
+    // The path of the sequence file: see SequenceFile.
     std::string path;
     FrameHistory::Limits history = {.frames = 10'000,
                                     .bytes = size_t{128} << 20};
   };
 
-  // An error names the endpoint or the file that cannot be had.
+  // An error names the endpoint that cannot be bound, or the file that cannot
+  // be used.
   static absl::StatusOr<std::unique_ptr<KvEventStream>> Start(
       const Config& config);
   // Tells the subscribers that nothing is cached any more.
@@ -75,8 +78,8 @@ class KvEventStream : public KvEvents {
 
   absl::Status Open(const Config& config);
   void TellRemoved(KvMedium medium, std::span<const BlockId> ids);
-  // Tells the changes in the tiers, and a part of their blocks that have not
-  // been told yet.
+  // Publishes the changes in the tiers, and some of their blocks that have not
+  // been published yet.
   void TellTiers();
   // Publishes the batch if it has become large enough.
   void EndEvent();
@@ -84,6 +87,7 @@ class KvEventStream : public KvEvents {
   void Publish();
   // Takes new subscriptions, and answers requests for replays.
   void ServeSubscribers();
+  // Publishes an announcement.
   void Announce(const CachedPages& pages);
 
   PublishedBlocks blocks_;
@@ -94,11 +98,14 @@ class KvEventStream : public KvEvents {
   zmq::context_t context_;
   std::vector<SubscriberSocket> subscriber_sockets_;
   std::vector<ReplaySocket> replay_sockets_;
-  // Events are published. At first they are: a restart has to be told of.
+  // Whether events are published. It is true at first, because subscribers of
+  // an earlier process must learn of the restart.
   bool is_telling_ = true;
   bool is_announcement_wanted_ = false;
-  // When the work for the next announcement has begun; until then, never.
+  // When the work for the next announcement began; infinite if it has not
+  // begun.
   absl::Time announcement_begin_ = absl::InfiniteFuture();
+  // No announcement begins before this time.
   absl::Time next_announcement_ = absl::InfinitePast();
   Counters counters_;
 };

@@ -12,9 +12,9 @@ namespace pando {
 // sink come from the publisher's thread, which ends before this object does.
 class KvEvents : public EventSink {
  public:
-  // Tells of what is in the tiers of this machine, too; null: there is no such
-  // tier. Must be called before the publisher starts. They outlive the
-  // publisher.
+  // Also reports what is in the tiers of this machine; a pointer is null if
+  // there is no such tier. Must be called before the publisher starts. The
+  // tiers must outlive the publisher.
   virtual void FollowTiers(TierChanges* host, TierChanges* disk) = 0;
   // Thread-safe.
   virtual KvEventFigures figures() const = 0;

@@ -24,7 +24,7 @@ uint64_t ReceivedBytes(const UniqueFd& connection) {
   return info.tcpi_bytes_received;
 }
 
-// ZMQ learns it as if the peer had gone.
+// To ZMQ it looks as if the peer had gone.
 void Close(const UniqueFd& connection) {
   shutdown(connection.get(), SHUT_RDWR);
 }
@@ -40,7 +40,8 @@ PeerGuard::PeerGuard(zmq::context_t& context, zmq::socket_t& socket)
     throw zmq::error_t();
   }
   watched_.reset(socket.handle());
-  // ZMQ's thread would wait where there is no room.
+  // There is no limit on waiting messages, because ZMQ's thread would wait if
+  // there were no room.
   monitor_.set(zmq::sockopt::rcvhwm, 0);
   monitor_.connect(name);
 }
@@ -71,7 +72,7 @@ void PeerGuard::CloseExcess() {
   }
 }
 
-// Each change is two parts: what happened to which descriptor, and an address.
+// Each change has two parts: the event with the descriptor, and an address.
 void PeerGuard::TakeChanges() {
   zmq::message_t change;
   while (monitor_.recv(change, zmq::recv_flags::dontwait)) {

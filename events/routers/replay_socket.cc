@@ -79,7 +79,8 @@ bool ReplaySocket::TakeRequest() {
 bool ReplaySocket::Answer(const std::string& peer, Requests& requests,
                           const FrameHistory& history, Outcome& outcome) {
   for (; !requests.empty(); requests.pop_front()) {
-    // Live frames may have pushed out what it has not been sent yet.
+    // Live frames may have pushed frames out of the history that this peer has
+    // not been sent yet.
     const bool is_held = history.HoldsAllFrom(requests.front());
     const Sent sent =
         is_held ? SendFrames(peer, history, requests.front()) : SendEnd(peer);
@@ -111,7 +112,7 @@ ReplaySocket::Sent ReplaySocket::SendEnd(const std::string& peer) {
   return Send(peer, "", NumberMessage(kEndMark), zmq::message_t());
 }
 
-// Once the first part is taken, so are the others.
+// ZMQ takes all parts of a message if it takes the first one.
 ReplaySocket::Sent ReplaySocket::Send(const std::string& peer,
                                       const std::string& topic,
                                       zmq::message_t number,

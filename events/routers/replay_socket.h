@@ -32,8 +32,8 @@ class ReplaySocket {
                                            const std::string& endpoint,
                                            std::string topic);
 
-  // Takes requests, and sends what can be sent without waiting. Returns how
-  // many requests it has finished.
+  // Takes requests, and sends as many frames as can be sent without waiting.
+  // Returns how many requests it has finished.
   Outcome Serve(const FrameHistory& history);
 
  private:

@@ -12,10 +12,10 @@
 
 namespace pando {
 
-// A ZMQ XPUB socket that subscribers of one worker's stream connect to; it
-// reports who subscribes and leaves. It never waits: a subscriber that
-// does not read misses frames once kMaxWaitingFrames wait for it. For one
-// thread at a time.
+// A ZMQ XPUB socket to which subscribers of one worker's stream connect. ZMQ
+// reports there each subscription and each cancellation. Sending never waits: a
+// subscriber that does not read misses frames once kMaxWaitingFrames wait for
+// it. For one thread at a time.
 class SubscriberSocket {
  public:
   static constexpr int kMaxWaitingFrames = 1'000;
@@ -34,7 +34,7 @@ class SubscriberSocket {
   // Reads new subscriptions and cancellations. Returns whether there is a new
   // subscription.
   bool TakeArrivals();
-  // Subscriptions, as of the last TakeArrivals.
+  // How many subscriptions there were at the last TakeArrivals.
   uint32_t subscribers() const { return subscribers_; }
 
  private:

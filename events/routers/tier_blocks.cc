@@ -7,9 +7,10 @@
 namespace pando {
 namespace {
 
-// A turn, of some milliseconds, tells so much; a single block may be larger.
-// It is more than a tier stores meanwhile, and so little that frames are not
-// lost, nor gone from the history when a router asks for them.
+// The most tokens of blocks that one turn, of some milliseconds, reports; a
+// single block may have more. This is more than a tier stores meanwhile. It is
+// little enough that subscribers miss no frames, and that frames are still in
+// the history when a router asks for them.
 constexpr size_t kTokensPerTurn = 1'024;
 
 }  // namespace
@@ -39,7 +40,7 @@ void TierBlocks::Add(BlockId id, TierChange::Page page) {
                                   .ordinal = page.ordinal,
                                   .ns = std::move(page.ns),
                                   .tokens = std::move(page.tokens)});
-  if (!is_new) return;  // two hashes that begin alike
+  if (!is_new) return;  // another page whose hash begins with the same bytes
   if (!BeginsBlock(it->second)) next_[it->second.before].push_back(id);
   if (!is_telling_) return;
   ForEachEnd(id, [this](BlockId end, Page&) { untold_.push_back(end); });

@@ -19,26 +19,27 @@
 
 namespace pando {
 
-// Tells routers of the blocks in one tier of this machine. It knows the pages
-// that the tier has, with their tokens, and tells of a block while the tier has
-// all of its pages. A tier can have far more than a pool; so it tells little in
-// each turn. Owned by KvEventStream; not thread-safe.
+// Decides which blocks of one tier of this machine routers are told about. It
+// keeps the tokens of all pages that the tier has. A block is reported while
+// the tier has all of its pages. A tier can have far more blocks than a pool,
+// so only a few are reported in each turn. Owned by KvEventStream; not
+// thread-safe.
 class TierBlocks {
  public:
-  // Both outlive this.
+  // Both pointers must outlive this object. Calls FollowChanges.
   TierBlocks(KvMedium medium, TierChanges* tier, const PublishedBlocks* rules);
 
   KvMedium medium() const { return medium_; }
 
-  // Learns what has changed. Returns the blocks that were told of and that are
-  // gone; valid until the next call.
+  // Takes the changes of the tier. Returns the reported blocks that are gone;
+  // they are valid until the next call.
   std::span<const BlockId> TakeChanges();
-  // Tells of some blocks that were not told of yet, each after the block before
-  // it, if the tier has that.
+  // Visits some blocks that were not reported yet, each after the block before
+  // it if the tier has that, and marks them as reported.
   void TellSome(const BlockRuns::Visit& visit);
-  // No subscriber knows of any block; all are to be told of.
+  // Says that subscribers know no block: all are to be reported again.
   void TellAllAnew();
-  // There are no subscribers until TellAllAnew.
+  // Says that there are no subscribers: no block is reported until TellAllAnew.
   void StopTelling();
 
  private:
@@ -47,9 +48,9 @@ class TierBlocks {
     uint32_t ordinal;
     std::shared_ptr<const NamespaceKey> ns;
     std::vector<Token> tokens;
-    // Subscribers know of the block that the page ends.
+    // Whether the block that ends with this page was reported.
     bool is_told = false;
-    bool is_listed = false;  // for TellAllAnew alone
+    bool is_listed = false;  // only TellAllAnew uses it
   };
 
   bool EndsBlock(const Page& page) const {
@@ -60,10 +61,11 @@ class TierBlocks {
   }
   void Add(BlockId id, TierChange::Page page);
   void Remove(BlockId id);
-  // The last pages, as far as they are there, of the blocks that `id` is in.
+  // Visits the last pages of the blocks that contain the page `id`, as far as
+  // the tier has them.
   void ForEachEnd(BlockId id, const std::function<void(BlockId, Page&)>& visit);
-  // Sets `block_` and `parent_` for the block that ends with `last`. False: not
-  // all of its pages are there.
+  // Sets `block_` and `parent_` for the block that ends with `last`. Returns
+  // false if the tier does not have all of its pages.
   bool FindBlock(BlockId last);
 
   const KvMedium medium_;
@@ -71,13 +73,15 @@ class TierBlocks {
   const PublishedBlocks* const rules_;
   bool is_telling_ = true;
   absl::flat_hash_map<BlockId, Page> pages_;
-  // The pages that follow a page within a block; those that are there.
+  // For each page, the pages that follow it within a block and that the tier
+  // has.
   absl::flat_hash_map<BlockId, std::vector<BlockId>> next_;
-  // Last pages of blocks that are to be told of; also some that are gone.
+  // The last pages of blocks that are to be reported; some may be gone.
   std::deque<BlockId> untold_;
   std::vector<BlockId> gone_;
   BlockRuns runs_;
-  // The block that FindBlock found.
+  // The block that FindBlock has found: the tokens of its pages, and the block
+  // before it.
   std::vector<std::span<const Token>> block_;
   std::optional<BlockId> parent_;
 };

@@ -12,12 +12,14 @@
 namespace pando {
 namespace {
 
-// The largest part that is taken: a topic, or a request for a replay.
+// The largest part of a message that is accepted: a topic, or a request for a
+// replay.
 constexpr int64_t kMaxReceivedBytes = 1'024;
-// How long a socket that is closed tries to send what waits.
+// How long a closed socket goes on sending messages that wait.
 constexpr int kLingerMs = 200;
 
-// ZMQ looks up no host names here; its error for one speaks of a device.
+// ZMQ does not look up host names here; for a host name its error is "no such
+// device".
 std::string BindErrorText(const zmq::error_t& error) {
   if (error.num() != ENODEV) return error.what();
   return "its host must be an IP address, a network interface or *";
@@ -32,7 +34,7 @@ absl::StatusOr<BoundSocket> BindZmqSocket(
     zmq::socket_t socket(context, type);
     socket.set(zmq::sockopt::maxmsgsize, kMaxReceivedBytes);
     socket.set(zmq::sockopt::linger, kLingerMs);
-    // Keepalive finds peers whose machine is gone.
+    // Keepalive closes the connections of peers whose machines are gone.
     socket.set(zmq::sockopt::tcp_keepalive, 1);
     socket.set(zmq::sockopt::ipv6, absl::StrContains(endpoint, '[') ? 1 : 0);
     configure(socket);

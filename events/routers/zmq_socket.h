@@ -12,14 +12,15 @@
 
 namespace pando {
 
+// A ZMQ socket that is bound, and the guard of its connections.
 struct BoundSocket {
   zmq::socket_t socket;
   PeerGuard peers;
 };
 
-// Makes a socket that serves all who connect to `endpoint`. A connection that
-// sends a part of more than a kilobyte is closed. `configure` sets further
-// socket options before it is bound. An error says why it cannot be bound.
+// Makes a socket and binds it to `endpoint`. A connection that sends a part of
+// more than a kilobyte is closed. `configure` sets further options before the
+// socket is bound. An error says why it cannot be bound.
 absl::StatusOr<BoundSocket> BindZmqSocket(
     zmq::context_t& context, zmq::socket_type type, const std::string& endpoint,
     const std::function<void(zmq::socket_t&)>& configure);

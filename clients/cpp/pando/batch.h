@@ -28,8 +28,8 @@ struct Done {};
 template <typename T>
 class Answer {
  public:
-  // The result, once; or the error that the call would have had by itself.
-  // REQUIRES: the batch was sent, and the result was not taken before.
+  // Returns the result of the call, or the error that it would have had outside
+  // a batch. REQUIRES: the batch was sent, and the result was not taken before.
   absl::StatusOr<T> Take() { return std::move(*result_); }
 
  private:
@@ -58,7 +58,7 @@ class Answer {
 // stay valid and unchanged until Send returns. Destroying a batch that was not
 // sent does nothing.
 //
-// Made by Client::NewBatch; the Client outlives it. Thread-compatible.
+// Made by Client::NewBatch; the Client must outlive it. Thread-compatible.
 class Batch {
  public:
   Batch(Batch&&) noexcept;

@@ -31,59 +31,59 @@ inline namespace client {
 class Exchange;
 
 struct ConnectOptions {
-  // "unix:/path", "/path" or "host:port".
-  // Empty: that of PANDO_ADDRESS, or the default socket.
+  // "unix:/path", "/path" or "host:port". If it is empty, the environment
+  // variable PANDO_ADDRESS gives the address; without that, the client uses
+  // the default socket.
   std::string address = {};
   // A name for operators, for example "sglang rank 0". At most 128 bytes.
   std::string name = {};
   // The deadline of each call; MatchOptions::pending_wait is added to it.
   // Connect waits as long for a server to come up.
   absl::Duration timeout = absl::Seconds(5);
-  // Called, on a thread of the client, when the session is lost: every lock and
-  // page id obtained before is void. It may use the client but must not destroy
+  // Called on a thread of the client when the session is lost: all its locks
+  // and page ids are void. The function may use the client but must not destroy
   // it. Once nothing writes to the pages of the lost session any more, call
-  // EndSession, so that they are free.
+  // EndSession, so that they are freed.
   std::function<void()> on_session_lost = nullptr;
-  // Needed where the server has a certificate.
+  // Must be set if the server has a certificate.
   std::optional<TlsFiles> tls = {};
-  // The bearer token by which the server recognises this client; only TLS keeps
-  // it secret on the way. Empty: none.
+  // The bearer token by which the server recognises this client; empty if it
+  // has none. Only TLS keeps it secret on the way.
   std::string token = {};
   // Whether to ask for a lane: shared memory that carries the calls of the data
   // path much faster than gRPC. Only over a Unix socket.
   bool lane = true;
 };
 
-// How the calls that an engine makes for each request travel.
+// How the calls travel that an engine makes for each request.
 enum class Transport { kGrpc, kLane };
 
 struct AttachOptions {
   // The layout and the model that the worker computes with. AttachPool fails
-  // with LAYOUT_MISMATCH when the pool has others; an unset one is not
-  // compared. A layout without strides is that of the same pages in this pool,
-  // whatever its size. A pool that is open takes both for its own.
+  // with LAYOUT_MISMATCH if those of the pool differ; an unset one is not
+  // compared. Strides need not be set: without them the layout fits a pool of
+  // any size. An open pool takes both as its own.
   std::optional<KvLayout> expected_layout = {};
   std::optional<std::string> model = {};
-  // The shards to map; none: all. A tensor-parallel rank r uses shard r, and
-  // should map no other: each device of a mapped shard must be visible to this
-  // process, and gets a CUDA context of it.
+  // The shards to map; all if it is empty. A tensor-parallel rank r uses shard
+  // r, and should map no other: the device of each mapped shard must be visible
+  // to this process, and this process makes a CUDA context on it.
   std::vector<uint32_t> shards = {};
-  // The address to map each shard of the pool at; null, or none: anywhere. For
-  // a worker that attaches again, and whose CUDA graphs still hold the old
-  // addresses: FAILED_PRECONDITION where one of them is not to be had.
+  // The address at which to map each shard of the pool; null, or an empty list,
+  // means any address. It is for a worker that attaches again while its CUDA
+  // graphs still hold the old addresses. AttachPool fails with
+  // FAILED_PRECONDITION if an address is not free.
   std::vector<std::byte*> addresses = {};
 };
 
 // A worker's connection to pandod, and its session. A request takes two calls:
 //
-//   auto client = pando::Client::Connect({.address =
-//   "unix:/run/pando/pando.sock",
-//                                         .name = "my engine"});
+//   auto client = pando::Client::Connect(
+//       {.address = "unix:/run/pando/pando.sock", .name = "my engine"});
 //   auto pool = (*client)->AttachPool();       // map the memory, once
 //
 //   // Admission: find the cached prefix, lock it, and reserve pages for the
-//   rest.
-//   // At least one token must be computed, so the match is capped below that.
+//   // rest. The match is capped, because at least one token must be computed.
 //   auto match = (*client)->MatchPrefix(
 //       prompt, {.max_tokens = prompt_tokens - 1, .lock = true,
 //                .reserve_tokens = prompt_tokens + max_new_tokens});
@@ -121,21 +121,21 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // The id of the present session; zero while there is none. A secret: all who
-  // know it may act in its name.
+  // The id of the present session; zero while there is none. It is a secret:
+  // every client that knows it may act for the session.
   uint64_t session_id() const;
   // The boot of pandod that the session belongs to; zero while there is none.
   uint64_t epoch() const;
 
   // How MatchPrefix, MatchPrefixes, Insert, TakeLock, Unlock, AllocatePages,
-  // FreePages, GetStats and most calls of blocks travel at present. With a
-  // lane, a call that does not fit into it still goes over gRPC.
+  // FreePages, GetStats and most calls for blocks travel at present. With a
+  // lane, a call for which it has no room still goes over gRPC.
   Transport transport() const;
-  // OK while there is a lane, else why there is none.
+  // Returns OK while there is a lane, else why there is none.
   absl::Status why_no_lane() const;
 
-  // How many pages are in each state, all at one moment. With a lane this reads
-  // shared memory and makes no call.
+  // Returns how many pages are in each state, all at one moment. With a lane
+  // this reads shared memory and makes no call.
   absl::StatusOr<Gauges> ReadGauges();
 
   // Makes an empty batch: see Batch.
@@ -144,12 +144,14 @@ class Client {
   // The calls that concern blocks.
   BlockClient blocks() const { return BlockClient(connection_.get()); }
 
-  // How many pages were held by no session when the last MatchPrefix, Insert or
-  // AllocatePages was answered; zeros before the first one.
+  // Returns how many pages no session held when the last MatchPrefix, Insert or
+  // AllocatePages was answered; zeros before the first answer.
   PageRoom room() const;
 
-  // The admission of a request: finds the longest cached prefix of the prompt;
-  // on request locks it and reserves pages for the rest, all or nothing.
+  // Admits a request: finds the longest cached prefix of the prompt and, if the
+  // options say so, locks it and reserves pages for the rest. It does all of
+  // this or nothing. Fails with POOL_EXHAUSTED or QUOTA_EXCEEDED if there are
+  // too few pages.
   //
   // With MatchOptions::after the caller still passes the whole prompt, but the
   // tokens that the handle covers are not sent. A handle that is gone is no
@@ -204,9 +206,10 @@ class Client {
 
   absl::StatusOr<PoolDescription> DescribePool();
 
-  // Maps the pool into this process; LAYOUT_MISMATCH when it is not what the
-  // worker expects. A pool that is open takes its layout from the first worker;
-  // pandod begins anew with it, and this client has a new session then.
+  // Maps the pool into this process. Fails with LAYOUT_MISMATCH if the pool is
+  // not what the worker expects. An open pool takes its layout from the first
+  // worker; pandod then begins anew with it, and this client gets a new
+  // session.
   absl::StatusOr<MappedPool> AttachPool(const AttachOptions& options = {});
 
   // Declares that this process writes pages that another process of its engine
@@ -223,16 +226,16 @@ class Client {
   // Evicts everything that is not locked in one namespace.
   absl::StatusOr<FlushResult> Flush(const Namespace& ns);
 
-  // Changes the eviction policy of the running cache; nothing is evicted by
-  // that. Returns the policy before.
+  // Changes the eviction policy of the running cache, which evicts nothing.
+  // Returns the previous policy.
   absl::StatusOr<std::string> SetEvictionPolicy(const std::string& policy);
 
   // Begins to watch what enters and leaves the cache. A snapshot comes first:
   // AllBlocksCleared, BlocksStored for everything that is cached, SnapshotEnd.
   std::unique_ptr<EventWatch> WatchEvents(const WatchOptions& options = {});
 
-  // Verifies the invariants of the index. Returns a sentence for each that does
-  // not hold; none when all is well.
+  // Verifies the invariants of the index. Returns a sentence for each invariant
+  // that does not hold.
   absl::StatusOr<std::vector<std::string>> CheckInvariants();
 
  private:
@@ -240,8 +243,8 @@ class Client {
 
   explicit Client(std::shared_ptr<Connection> connection);
 
-  // The public methods of the same names. `exchange` is null, or the first
-  // exchange of this call in a batch.
+  // These do what the public methods of the same names do. `exchange` is the
+  // first exchange of this call in a batch, or null outside a batch.
   absl::StatusOr<Match> MatchPrefix(std::span<const Token> tokens,
                                     const MatchOptions& options,
                                     Exchange* exchange);
@@ -261,7 +264,7 @@ class Client {
   // Returns when the pool has a layout, this one or that of another worker.
   absl::Status SayLayout(const AttachOptions& options);
 
-  // Shared with the locks, which only hold it weakly.
+  // The locks refer to it weakly.
   const std::shared_ptr<Connection> connection_;
 };
 

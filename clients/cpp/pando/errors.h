@@ -12,11 +12,12 @@
 namespace pando {
 inline namespace client {
 
-// The stable reason of a failed call, or "" when it has none (a broken
+// Returns the stable reason of a failed call, or "" if it has none (a broken
 // connection, a deadline). docs/protocol.md lists every reason.
 std::string ReasonOf(const absl::Status& status);
 
-// The time after which the call may be repeated, where the server tells one.
+// Returns the time after which the call may be repeated, if the server has told
+// one.
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
 // The reasons that a worker handles at run time. The other reasons mean that
@@ -50,9 +51,9 @@ inline constexpr std::string_view kRequestIdReused = "REQUEST_ID_REUSED";
 // Two calls moved one lock at the same time: try again.
 inline constexpr std::string_view kLockMoved = "LOCK_MOVED";
 
-// Comes from the client itself: an Insert that was to move the lock got no
-// answer, so what comes after it would be cached under a prefix that may not be
-// its own. The lock can only be released.
+// The client itself gives this reason: an Insert that was to move the lock got
+// no answer. Later pages would be cached under a prefix that may not be theirs,
+// so the lock can only be released.
 inline constexpr std::string_view kLockInDoubt = "LOCK_IN_DOUBT";
 
 }  // namespace reason

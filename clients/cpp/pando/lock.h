@@ -28,8 +28,9 @@ class Lock {
   ~Lock();
 
   bool held() const { return id_ != 0; }
-  // Whether an Insert that was to move the lock got no answer: its end is not
-  // known, and nothing more can be inserted after it. Release it.
+  // Returns whether an Insert that was to move the lock got no answer. The
+  // lock's boundary is then not known, and nothing more can be inserted after
+  // it; release it.
   bool is_in_doubt() const { return is_in_doubt_; }
   // The boundary: how many tokens of the prompt the lock protects. The tokens
   // of an Insert anchored at this lock begin there.
@@ -62,7 +63,7 @@ class Lock {
 
   std::weak_ptr<Connection> connection_;
   uint64_t session_id_ = 0;
-  // Zero: nothing is held.
+  // It is zero if nothing is held.
   uint64_t id_ = 0;
   uint32_t tokens_ = 0;
   PrefixHandle handle_;

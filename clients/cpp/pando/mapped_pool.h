@@ -37,11 +37,11 @@ class MappedPool {
   // The boot of pandod that this memory belongs to.
   uint64_t epoch() const { return epoch_; }
 
-  // The memory of one shard, empty if it is not mapped; layout() tells what
-  // lies where.
+  // The memory of one shard; empty if it is not mapped. layout() says where
+  // pages lie in it.
   std::span<std::byte> shard(uint32_t index) const { return shards_[index]; }
 
-  // The address of the first element of one head of one token; KeyAddress in
+  // The address of the first element of one head of one token: KeyAddress in
   // plane 0, ValueAddress in plane 1. REQUIRES: each argument is within the
   // layout, and the shard is mapped; for ValueAddress, layout().kv_planes == 2.
   std::byte* KeyAddress(uint32_t layer, PageId page, uint32_t token,

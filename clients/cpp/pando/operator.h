@@ -1,4 +1,4 @@
-// The C++ client for those who look after a pandod: it opens no session.
+// The C++ client for operators: it opens no session.
 #ifndef PANDO_OPERATOR_H_
 #define PANDO_OPERATOR_H_
 
@@ -35,10 +35,10 @@ struct OperatorOptions {
   std::string token = {};
 };
 
-// Makes the calls that concern the cache as a whole, and opens no session: for
-// dashboards, routers and operators. Where pandod has credentials, calls that
-// only read or watch need the role `reader`; calls that change something need
-// `admin`.
+// Makes the calls that concern the cache as a whole, for dashboards, routers
+// and operators. It opens no session. If pandod requires credentials, calls
+// that only read or watch need the role `reader`, and calls that change
+// something need `admin`.
 //
 // Owned by the caller. Thread-safe.
 class Operator {
@@ -58,8 +58,8 @@ class Operator {
   absl::StatusOr<FlushResult> Flush(const Namespace& ns);
   absl::StatusOr<FlushResult> FlushNumber(uint64_t namespace_number);
 
-  // Changes the eviction policy of the running cache; nothing is evicted by
-  // that. Returns the policy before.
+  // Changes the eviction policy of the running cache, which evicts nothing.
+  // Returns the previous policy.
   absl::StatusOr<std::string> SetEvictionPolicy(const std::string& policy);
 
   // The namespaces with something cached or locked, the largest first.
@@ -104,12 +104,13 @@ class Operator {
   // server also ends once nothing is locked or reserved.
   absl::Status Drain(bool exit = false);
 
-  // Verifies the invariants of the index. Returns a sentence for each that does
-  // not hold; none when all is well.
+  // Verifies the invariants of the index. Returns a sentence for each invariant
+  // that does not hold.
   absl::StatusOr<std::vector<std::string>> CheckInvariants();
 
  private:
-  // Asks what a session's client asks of the cache as a whole.
+  // Connection makes a client's calls about the cache as a whole with an
+  // Operator.
   friend class Connection;
 
   explicit Operator(std::shared_ptr<const Endpoint> endpoint);

@@ -13,11 +13,11 @@
 namespace pando {
 inline namespace client {
 
-// The first of many, up to the limit that was asked for.
+// The first items of a list, up to the limit that was asked for.
 template <typename Item>
 struct Listing {
   std::vector<Item> items = {};
-  // How many there are, whether they are listed or not.
+  // How many items there are in all, listed or not.
   uint32_t total = 0;
 };
 
@@ -41,17 +41,20 @@ struct SessionInfo {
   uint32_t locks = 0;
   uint32_t reserved_pages = 0;
   uint64_t age_ms = 0;
-  // Its connection stands; otherwise it ends soon, unless it is resumed.
+  // Whether its connection is open. If not, the session ends soon, unless it is
+  // resumed.
   bool is_connected = false;
-  // It has mapped the pool.
+  // Whether it has mapped the pool.
   bool is_attached = false;
-  // Blocks that it has locked, each as often as it is locked, and reserved.
+  // How many blocks it has locked, each counted as often as it is locked, and
+  // how many it has reserved.
   uint32_t locked_blocks = 0;
   uint32_t reserved_blocks = 0;
-  // It is pandod's own, which copies pages to and from tiers, and no worker's.
+  // Whether it is a session of pandod itself, which copies to and from tiers,
+  // and not of a worker.
   bool is_internal = false;
-  // How many steps its calls have taken: a short call is one or two, a large
-  // one is many.
+  // How many steps its calls have taken: a short call takes one or two, a large
+  // one many.
   uint64_t steps = 0;
 };
 
@@ -64,19 +67,22 @@ struct LockInfo {
   uint64_t namespace_number = 0;
 };
 
-// A lost session whose pages wait, because its processes may still write.
+// A lost session whose pages are in quarantine, because its processes may still
+// write to them.
 struct QuarantineInfo {
   uint32_t session_number = 0;
   std::string client_name = {};
   uint32_t pages = 0;
-  // Since the session was lost.
+  // The time since the session was lost.
   uint64_t age_ms = 0;
-  // A process is known to hold the memory: no time frees the pages meanwhile.
+  // Whether a process is known to hold the memory: the quarantine time does not
+  // free the pages meanwhile.
   bool is_held = false;
-  // Those who attached themselves and that pandod can see; no heirs of theirs.
+  // The living processes that have attached themselves and that pandod can see.
+  // Their child processes, which inherited the memory, are not listed.
   std::vector<int32_t> living_pids = {};
-  // A process that mapped the pool cannot be watched: the quarantine time
-  // counts.
+  // Whether a process that mapped the pool cannot be watched: then the
+  // quarantine time frees the pages.
   bool has_unwatched = false;
   uint32_t locked_blocks = 0;
   uint32_t reserved_blocks = 0;
@@ -97,13 +103,13 @@ enum class MatchEnd {
   kNeverCached,
 };
 
-// Why what a tier has is not loaded.
+// Why the tokens that a tier has are not loaded.
 enum class NotLoaded {
   // There is nothing to load, or it is being loaded.
   kNone,
   // No match has asked for it: see Load.
   kNotAsked,
-  // It is less than --tier-min-load-tokens.
+  // There are fewer tokens than --tier-min-load-tokens.
   kTooFew,
   // Other loads, or what is cached of the prompt, leave no room for it.
   kNoRoom,
@@ -115,17 +121,19 @@ enum class NotLoaded {
 struct Explanation {
   uint32_t matched_tokens = 0;
   MatchEnd end = MatchEnd::kUnknown;
-  // With kDiverged: tokens from the start that the cache has in common with the
-  // prompt, more than matched_tokens when it diverges within a page.
+  // With kDiverged, how many tokens from the start the cache and the prompt
+  // have in common. It is more than matched_tokens if they diverge within a
+  // page.
   uint32_t diverged_at = 0;
-  // With kEvicted, like evicted_ms_ago.
+  // These two are set with kEvicted.
   EvictionReason evicted_for = EvictionReason::kUnknown;
   uint64_t evicted_ms_ago = 0;
   // Another call is computing the next page.
   bool is_pending = false;
-  // Numbers of namespaces that have more of these tokens; at most 16.
+  // The numbers of namespaces in which more of these tokens are cached; at most
+  // 16.
   std::vector<uint64_t> longer_in_namespaces = {};
-  // Locks on what matched, at most 100.
+  // The locks on the matched prefix, at most 100.
   std::vector<LockInfo> locks = {};
   // How many tokens after the match a tier has, and which one.
   uint32_t loadable_tokens = 0;
@@ -133,11 +141,11 @@ struct Explanation {
   NotLoaded not_loaded = NotLoaded::kNone;
 };
 
-// One generation of a kind of blocks. Counts are since it was made.
+// One generation of a kind of blocks. Counts begin when it was made.
 struct KindInfo {
   uint32_t kind_number = 0;
   uint32_t generation = 0;
-  // No later generation has taken its place.
+  // Whether no later generation has replaced it.
   bool is_newest = false;
   std::string label = {};
   std::string identity = {};
@@ -145,26 +153,27 @@ struct KindInfo {
   bool has_cache_salt = false;
   uint32_t key_bytes = 0;
   uint32_t shards = 0;
-  // All shards of a block together.
+  // The size of a block, all shards together.
   uint64_t block_bytes = 0;
-  // Sessions that have it open.
+  // How many sessions have it open.
   uint32_t sessions = 0;
-  // All of its extents together.
+  // The size of all its extents together.
   uint64_t memory_bytes = 0;
   uint64_t evictable_blocks = 0;
   uint64_t protected_blocks = 0;
   uint64_t reserved_blocks = 0;
-  // Room for more blocks in its extents.
+  // How many more blocks fit into its extents.
   uint64_t free_blocks = 0;
-  // Keys of look-ups that were ready, missing, and being written.
+  // How many keys of look-ups were ready, missing, and being written.
   uint64_t hits = 0;
   uint64_t misses = 0;
   uint64_t pending = 0;
   uint64_t published_blocks = 0;
   uint64_t evicted_blocks = 0;
-  // Keys that a reservation had no room for.
+  // How many keys reservations had no room for.
   uint64_t no_room = 0;
-  // Blocks that were reserved anew, because they took too long to be written.
+  // How many blocks were reserved anew because they took too long to be
+  // written.
   uint64_t overdue = 0;
 };
 
@@ -193,14 +202,16 @@ enum class BlockEviction {
 
 struct BlockExplanation {
   BlockFate fate = BlockFate::kUnknown;
-  // With kReady: how often it is locked, and the blocks that come after it.
+  // With kReady: how often the block is locked, and how many blocks follow it.
   uint32_t locks = 0;
   uint32_t followers = 0;
-  // Since it was reserved, with kPending and kOverdue, or evicted.
+  // The time since the block was reserved (kPending, kOverdue) or evicted
+  // (kEvicted).
   uint64_t age_ms = 0;
-  // With kEvicted.
+  // This is set with kEvicted.
   BlockEviction evicted_for = BlockEviction::kUnknown;
-  // The writer, with kPending and kOverdue; zero and empty if it is lost.
+  // The session that writes the block, with kPending and kOverdue; zero and
+  // empty if it is lost.
   uint32_t session_number = 0;
   std::string client_name = {};
 };
@@ -209,7 +220,7 @@ struct BlockExplanation {
 struct TreeNode {
   // Names the node in this dump, and its children's `parent`.
   uint64_t node = 0;
-  // Zero: the root of the namespace.
+  // The parent's `node`; zero if that is the root of the namespace.
   uint64_t parent = 0;
   uint64_t namespace_number = 0;
   uint32_t depth = 0;
@@ -217,19 +228,20 @@ struct TreeNode {
   uint32_t begin_token = 0;
   uint32_t tokens = 0;
   uint32_t pages = 0;
-  // The locks on the node and on those below it.
+  // How many locks there are on the node and on those below it.
   uint32_t locks = 0;
-  // Inserts that contained it.
+  // How many inserts contained the node.
   uint32_t hits = 0;
   int32_t priority = 0;
-  // Accesses to the cache since its last one.
+  // How many accesses to the cache there were since the last access to this
+  // node.
   uint64_t age_accesses = 0;
 };
 
 struct TreeDump {
-  // Each after its parent.
+  // The nodes, each after its parent.
   std::vector<TreeNode> nodes = {};
-  // Nodes that the limit cut off.
+  // How many nodes the limit has left out.
   uint32_t omitted = 0;
 };
 

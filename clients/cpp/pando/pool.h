@@ -33,7 +33,7 @@ enum class LayoutOrder {
 // Where the bytes of one element lie within a shard. Strides are in bytes.
 struct KvLayout {
   uint32_t layers = 0;
-  // 2: keys and values apart. 1: one latent vector (MLA).
+  // 2 if keys and values are apart, 1 for a single latent vector (MLA).
   uint32_t kv_planes = 0;
   // KV heads held by one shard.
   uint32_t heads = 0;
@@ -50,10 +50,11 @@ struct KvLayout {
   // plane.
   uint64_t piece_bytes = 0;
   // Anything else that workers must agree on, such as the contents of an opaque
-  // page. Compared as text.
+  // page. It is compared as text.
   std::string page_format = {};
 
-  // Byte offset of the first element of a head. kv: 0 is keys, 1 is values.
+  // Returns the byte offset of the first element of a head. `kv` is 0 for keys
+  // and 1 for values.
   uint64_t Offset(uint32_t layer, PageId page, uint32_t kv, uint32_t token,
                   uint32_t head) const {
     return layer * layer_stride + page * page_stride + kv * kv_stride +
@@ -66,8 +67,8 @@ struct KvLayout {
   KvLayout WithStrides(uint32_t capacity_pages) const;
 };
 
-// A hash of layout and model; equal to PoolDescription::fingerprint when both
-// agree.
+// Returns a hash of layout and model. It equals PoolDescription::fingerprint if
+// both agree with the pool's.
 uint64_t Fingerprint(const KvLayout& layout, std::string_view model);
 
 // The pool's memory on one device; tensor-parallel rank r uses shard r.
@@ -79,7 +80,8 @@ struct Shard {
 };
 
 struct PoolDescription {
-  // The padding page included: page ids are 1..capacity_pages-1.
+  // The number of pages, including the padding page: page ids are
+  // 1..capacity_pages-1.
   uint32_t capacity_pages = 0;
   KvLayout layout;
   std::vector<Shard> shards;
@@ -89,10 +91,12 @@ struct PoolDescription {
   uint64_t fingerprint = 0;
   // Bytes of one page over all layers, in one shard.
   uint64_t page_bytes = 0;
-  // The pool takes its layout from the first worker that attaches with one.
-  // Until then it has no pages, and `layout` and `page_bytes` say nothing.
+  // Whether the pool is open: it takes its layout from the first worker that
+  // attaches with one. Until then it has no pages, and `layout` and
+  // `page_bytes` have no meaning.
   bool is_open = false;
-  // The server has blocks and no pool; the other fields say nothing.
+  // Whether the server has blocks but no pool. Then the other fields have no
+  // meaning.
   bool is_absent = false;
 };
 

@@ -50,8 +50,8 @@ struct MatchOptions {
   Load load = Load::kServerPolicy;
 };
 
-// Whether the page after the match was pending (another request was computing
-// it), and how the wait for it ended.
+// Says whether the page after the match was pending (another request was
+// computing it), and how the wait for it ended.
 enum class PendingOutcome {
   // No worker was computing it.
   kNone,
@@ -121,19 +121,20 @@ struct ScoreOptions {
 // The expected next use of a prefix: a hint for eviction.
 enum class ExpectedReuse {
   kUnknown,
-  // There is none: what only this prefix leads through is evicted first, until
-  // it is used again.
+  // The prefix is not expected to be used again: the pages that only it uses
+  // are evicted first, until they are used again.
   kEnded,
-  // It comes within seconds, as after the call of a tool: the prefix is
-  // retained, without retain_seconds for as long as its quota class may.
+  // The next use is expected within seconds, as after a tool call. The prefix
+  // is retained for retain_seconds or, if that is 0, for as long as its quota
+  // class allows.
   kSoon,
 };
 
-// The fate of the lock of an anchored Insert.
+// Says what happens to the lock of an anchored Insert.
 enum class LockAction {
   // The lock stays where it is.
   kKeep,
-  // The lock moves to the end of what was inserted: for a chunk of a prefill.
+  // The lock moves to the end of the inserted pages; for a chunk of a prefill.
   kRelock,
   // The lock is released: the request is finished.
   kUnlock,
@@ -163,15 +164,16 @@ struct InsertOptions {
   // still those from the start of the prompt, the prefix included.
   PrefixHandle after = {};
   // For the eviction policy "priority": a prefix of higher priority is kept
-  // longer. Of several inserts the highest priority counts.
+  // longer. If several inserts give a priority, the highest counts.
   int32_t priority = 0;
-  // How many tokens the request generated so far, published or not: a hint for
-  // the eviction policy "reuse". Unset: those inserted after its prompt.
+  // How many tokens the request has generated so far, published or not: a hint
+  // for the eviction policy "reuse". If it is unset, the tokens count that were
+  // inserted after the prompt.
   std::optional<uint32_t> output_tokens = {};
   // The expected next use of the prefix.
   ExpectedReuse expected_reuse = ExpectedReuse::kUnknown;
-  // Retain the prefix for so long, at most for what its quota class may; not
-  // with kEnded.
+  // Retain the prefix for so long, at most for as long as its quota class
+  // allows. Must be 0 with kEnded.
   uint32_t retain_seconds = 0;
 };
 

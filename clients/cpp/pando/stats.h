@@ -85,27 +85,26 @@ struct QuotaClass {
 // Statistics of the reuse of pages, counted in whole pages of prompts.
 struct ReuseStats {
   uint64_t requested_pages = 0;
-  uint64_t hit_pages = 0;  // those that were cached
-  // Those that an LRU cache of the same size would have found.
+  uint64_t hit_pages = 0;  // the requested pages that were cached
+  // The pages that an LRU cache of the same size would have found.
   uint64_t lru_hit_pages = 0;
 };
 
 // The block memory. Counts are since pandod started.
 struct BlockFigures {
   uint64_t memory_bytes = 0;
-  // Bytes of the extents that kinds have.
+  // The size of the extents that kinds have.
   uint64_t used_bytes = 0;
   uint32_t kinds = 0;
-  // Block locks and reservations that are held.
+  // How many block locks and reservations are held.
   uint32_t locks = 0;
   uint32_t reservations = 0;
   // Blocks that are ready and not locked, that are locked, and that are being
-  // written, or were by a session that is lost.
+  // written (or were, by a lost session).
   uint64_t evictable_blocks = 0;
   uint64_t protected_blocks = 0;
   uint64_t reserved_blocks = 0;
-  // Those of the reserved ones that a process of a lost session may still write
-  // to.
+  // The reserved blocks to which a process of a lost session may still write.
   uint64_t quarantined_blocks = 0;
   // Keys of LookUp and Acquire that were ready, and that were missing.
   uint64_t hits = 0;
@@ -120,18 +119,19 @@ struct BlockFigures {
 // A tier of pages. Counts are since pandod started.
 struct TierFigures {
   Tier tier = Tier::kNone;
-  // Unset for what many machines share.
+  // These are unset for a tier that many machines share.
   std::optional<uint64_t> capacity_pages = {};
   std::optional<uint64_t> held_pages = {};
   uint64_t page_bytes = 0;
   uint64_t stored_pages = 0;
   uint64_t loaded_pages = 0;
-  // Pages that were not stored, as it was too slow.
+  // Pages that were not stored, because the tier was too slow or because they
+  // were evicted before their turn.
   uint64_t dropped_pages = 0;
   // Reads and writes that failed, and pages that were read and were not what
   // had been stored.
   uint64_t failures = 0;
-  // Nothing is stored there, or loaded from there, for a while, as that failed
+  // Whether stores, or loads, are not tried for a while because they failed
   // repeatedly.
   bool refuses_stores = false;
   bool refuses_loads = false;
@@ -155,23 +155,24 @@ struct Stats {
   std::string eviction_policy;
   // Matches that wait for a page that another request computes.
   uint32_t waiting_matches = 0;
-  // Quarantined pages that a process is known to hold still: no time limit
-  // frees them.
+  // Quarantined pages that a process is known to hold still. No time limit
+  // frees them meanwhile.
   uint32_t held_pages = 0;
   // The configured classes, then the class of all other namespaces; empty when
   // no class is configured.
   std::vector<QuotaClass> quota_classes = {};
   // The version of pandod.
   std::string version;
-  // As "http://127.0.0.1:9464/console/"; empty: there is none.
+  // The address of the console, such as "http://127.0.0.1:9464/console/"; empty
+  // if there is none.
   std::string console_url = {};
-  // Set while reuse is learnt.
+  // It is set while pandod learns the reuse of pages.
   std::optional<ReuseStats> reuse = {};
-  // Unset where there is no block memory.
+  // It is unset if there is no block memory.
   std::optional<BlockFigures> blocks = {};
-  // The fastest first.
+  // The tiers, the fastest first.
   std::vector<TierFigures> tiers = {};
-  // Empty where pandod copies pages itself.
+  // The movers; empty if pandod copies the pages itself.
   std::vector<MoverFigures> movers = {};
 };
 
