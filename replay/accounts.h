@@ -23,7 +23,7 @@ struct PagesByState {
   }
 };
 
-// The cache's own figures, with which those of the workers are compared.
+// The cache's own figures. A replay compares those of its workers with them.
 struct Accounts {
   // The eviction policy.
   std::string policy = {};

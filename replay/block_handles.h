@@ -17,17 +17,17 @@ namespace pando::replay {
 // handle to begin at.
 class BlockHandles {
  public:
-  // `trace` outlives this.
+  // `trace` must outlive this object.
   BlockHandles(const Trace& trace, uint32_t page_tokens)
       : trace_(trace), page_tokens_(page_tokens) {}
 
-  // The handle of the last known block of the request, before the end of the
-  // request, because its last token is never matched. Empty if no block is
-  // known.
+  // Returns the handle of the last known block that ends before the request
+  // does, because the last token of a request is never matched. Returns an
+  // empty handle if no block is known.
   Handle Find(const TraceRequest& request) const;
 
-  // Records that a call ended at `handle`: it names the ends of the request's
-  // blocks from `begin_tokens` on, as far as it reaches.
+  // Records that a call ended at `handle`. The handle then stands for the ends
+  // of the request's blocks from `begin_tokens` on, as far as it reaches.
   void Add(const TraceRequest& request, uint32_t begin_tokens,
            const Handle& handle);
 
@@ -39,7 +39,7 @@ class BlockHandles {
   const Trace& trace_;
   const uint32_t page_tokens_;
   std::vector<Handle> handles_ = {{}};
-  // Indices of handles_, by block id; 0: unknown.
+  // Indices of handles_, by block id; 0 stands for an unknown handle.
   std::vector<uint32_t> by_block_;
 };
 

@@ -9,7 +9,7 @@ namespace pando::replay {
 // Makes the calls through pandod, with the client library.
 class ClientCalls : public CacheCalls {
  public:
-  // `client` outlives this.
+  // `client` must outlive this object.
   ClientCalls(Client& client, uint32_t page_tokens)
       : client_(client), page_tokens_(page_tokens) {}
 

@@ -10,7 +10,7 @@
 
 namespace pando::replay {
 
-// Makes the calls on a cache of its own, in this process.
+// Makes the calls of a request on a cache of its own, in this process.
 class CoreCalls : public CacheCalls {
  public:
   explicit CoreCalls(const PrefixCache::Options& options);
@@ -20,6 +20,8 @@ class CoreCalls : public CacheCalls {
       std::span<const Token> prompt, const AdmitOptions& options) override;
   absl::StatusOr<Handle> Finish(bool has_ended) override;
 
+  // Returns the cache's figures, without Accounts::matches. Checks the
+  // invariants of the cache.
   Accounts TakeAccounts();
 
  protected:

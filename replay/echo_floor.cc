@@ -20,7 +20,8 @@ absl::Status ToStatus(const grpc::Status& status) {
       absl::StrCat("echo server: ", status.error_message()));
 }
 
-// Calls the bare stub, with messages that keep their memory.
+// Makes the calls with the bare gRPC stub. The messages keep their memory from
+// call to call.
 class EchoFloor : public Floor {
  public:
   explicit EchoFloor(const std::shared_ptr<grpc::Channel>& channel)

@@ -1,4 +1,5 @@
-// The cost of a request's two calls if the cache cost nothing.
+// The floor: the cost of a request's two calls if the cache itself cost
+// nothing.
 #ifndef PANDO_REPLAY_FLOOR_H_
 #define PANDO_REPLAY_FLOOR_H_
 
@@ -14,24 +15,26 @@
 
 namespace pando::replay {
 
-// The least that a request could cost: the same bytes moved, without a cache.
-// A worker runs it after each request, so that both are measured under the same
-// disturbances. Owned by the worker; thread-compatible.
+// Moves the same bytes as a request, without a cache: a request cannot cost
+// less. A worker runs it after each request, so that both are measured under
+// the same disturbances. Owned by the worker; thread-compatible.
 class Floor {
  public:
   virtual ~Floor() = default;
 
-  // `sent` are the tokens that the admission carried; `inserted_pages` is the
-  // number of page ids that the finish carried.
+  // Moves the bytes of one request. `sent` are the tokens that its admission
+  // carried, and `inserted_pages` is the number of page ids that its finish
+  // carried.
   virtual absl::Status Run(std::span<const Token> sent,
                            uint32_t inserted_pages) = 0;
 };
 
-// Two calls of the same message sizes to bench/rpc's echo_server.
+// Returns a floor that makes two calls with messages of the same sizes to
+// bench/rpc's echo_server.
 absl::StatusOr<std::unique_ptr<Floor>> ConnectEchoFloor(
     const std::string& address);
 
-// For a cache in this process: a copy of the tokens.
+// The floor for a cache in this process: a copy of the tokens.
 class CopyFloor : public Floor {
  public:
   absl::Status Run(std::span<const Token> sent, uint32_t) override {

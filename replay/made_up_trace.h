@@ -13,12 +13,12 @@ struct MadeUpChats {
   uint32_t requests = 2000;
   uint32_t prompt_tokens = 2048;
   uint32_t system_prompts = 16;
-  // At most prompt_tokens; zero: prompts share nothing.
+  // At most prompt_tokens. If it is zero, prompts share nothing.
   uint32_t system_prompt_tokens = 1024;
 };
 
-// Makes a trace with new random tokens each time, so that none of it is cached
-// before.
+// Makes a trace. Its tokens are random and differ each time, so that none of
+// them is cached before.
 Trace MakeUpTrace(const MadeUpChats& chats);
 
 }  // namespace pando::replay

@@ -1,4 +1,5 @@
-// replay: a recorded trace on the cache, in this process or through pandod.
+// replay: replays a recorded trace on the cache, in this process or through
+// pandod.
 #include <sched.h>
 
 #include <CLI/CLI.hpp>
@@ -20,7 +21,8 @@
 namespace pando::replay {
 namespace {
 
-// Makes this process, and all that it starts, run on the first CPU it may use.
+// Makes this process, and all processes that it starts, run on the first CPU
+// that it may use.
 absl::Status PinToOneCpu() {
   cpu_set_t allowed, one;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
@@ -35,7 +37,8 @@ absl::Status PinToOneCpu() {
              : absl::ErrnoToStatus(errno, "sched_setaffinity");
 }
 
-// Runs a replay for each policy and pool, with the anchors beside it.
+// Runs a replay for each policy and pool size, and adds the hits of the caches
+// that it is compared with.
 absl::StatusOr<std::vector<Report>> ReplayAll(const Options& options,
                                               const Trace& trace) {
   const HitTokens unlimited = UnlimitedCacheHits(trace);
@@ -149,7 +152,8 @@ int Main(int argc, char** argv) {
     return 1;
   }
 
-  // As in pandod: Debian's Abseil looks for deadlocks at each lock of gRPC.
+  // Debian's Abseil looks for deadlocks at each lock of gRPC. This turns it
+  // off, as pandod does.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   const absl::StatusOr<std::vector<Report>> reports = Run(options);
   if (!reports.ok()) {

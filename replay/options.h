@@ -14,13 +14,14 @@ namespace pando::replay {
 
 struct Options {
   std::string trace;
-  size_t max_requests = 0;
+  size_t max_requests = 0;  // 0 for all
   bool use_handles = false;
   bool with_output = false;
   bool tell_ends = false;
 
-  // Where to replay: in this process, through the program `pandod`, which is
-  // started for it, or through a pandod that runs already at `address`.
+  // These say where to replay: in this process, through the program `pandod`,
+  // which is started for this, or through a pandod that already runs at
+  // `address`.
   bool in_process = false;
   std::string pandod;
   std::string address;
@@ -33,15 +34,17 @@ struct Options {
   uint32_t page_tokens = 16;
 
   uint32_t clients = 1;
-  // "lane" or "grpc"; empty: a lane if there is one.
+  // "lane" or "grpc"; empty means a lane if there is one.
   std::string transport;
   absl::Duration timeout = absl::Seconds(30);
-  // The address for ConnectEchoFloor; empty: no floor is measured.
+  // The program echo_server, which is started for this; if it is empty, no
+  // floor is measured.
   std::string echo_server;
   bool same_core = false;
   std::string json;
 
-  // One more page: the padding page holds no tokens.
+  // Returns the number of pages of a pool for `tokens` tokens. It has one page
+  // more, because the padding page holds no tokens.
   uint64_t PoolPages(uint64_t tokens) const { return tokens / page_tokens + 1; }
 };
 

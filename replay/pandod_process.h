@@ -12,9 +12,9 @@
 
 namespace pando {
 
-// A pandod that this process started. Owned by the caller, move-only,
-// thread-compatible; killed by the destructor, and by the death of the thread
-// that started it.
+// A pandod, or another server, that this process has started. Owned by the
+// caller; move-only; thread-compatible. The destructor kills the process, and
+// it also dies when the thread that started it ends.
 class PandodProcess {
  public:
   // Runs `program` on the Unix socket at `socket_path` with `flags`, and waits
@@ -33,11 +33,12 @@ class PandodProcess {
 
   pid_t pid() const { return pid_; }
 
-  // Ends it as a crash would, with SIGKILL, and waits for its end.
+  // Kills the process with SIGKILL, as a crash would end it, and waits for its
+  // end.
   void Kill();
 
-  // Ends it as an operator would, with SIGTERM, and waits for its end. Fails
-  // unless it exits with status 0.
+  // Ends the process with SIGTERM, as an operator would, and waits for its end.
+  // Fails unless it exits with status 0.
   absl::Status Stop();
 
  private:

@@ -13,18 +13,18 @@
 
 namespace pando::replay {
 
-// Replays the trace on a cache in this process.
+// Replays the trace on a new cache in this process, with one worker.
 absl::StatusOr<Report> ReplayInProcess(const Options& options,
                                        const Trace& trace,
                                        const std::string& policy,
                                        uint64_t pool_tokens);
 
-// Called periodically with the number of requests admitted so far.
+// A function that is called periodically with the number of admissions so far.
 using OnProgress = std::function<void(uint64_t requests)>;
 
-// Replays the trace by client processes against a pandod, with the first policy
-// and pool size of the options. May be called once in a process, because it
-// forks and then uses gRPC.
+// Replays the trace through a pandod, with Options::clients worker processes,
+// and with the first policy and pool size of the options. May be called only
+// once in a process, because it forks and then uses gRPC.
 absl::StatusOr<Report> ReplayThroughPandod(
     const Options& options, const Trace& trace,
     const OnProgress& on_progress = [](uint64_t) {});

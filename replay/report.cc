@@ -25,7 +25,7 @@ void AddTotals(const WorkerTotals& from, WorkerTotals* to) {
   to->handles_gone += from.handles_gone;
 }
 
-// Collects a number of each request that was admitted.
+// Summarizes a number of each admitted request.
 template <typename Number>
 Times SummarizeAdmitted(const std::vector<WorkerResult>& results,
                         Number number) {

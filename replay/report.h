@@ -19,11 +19,12 @@ struct Times {
   double p99 = 0;
 };
 
-// Exact, because it uses all values and no buckets.
+// Returns the times of these values. They are exact, because no buckets are
+// used.
 Times Summarize(std::vector<uint32_t> nanoseconds);
 
 struct Report {
-  // The cache that the trace was replayed on.
+  // The eviction policy and the size of the cache.
   std::string policy;
   uint64_t pool_tokens = 0;
   uint64_t clients = 0;
@@ -31,26 +32,27 @@ struct Report {
   uint64_t requests = 0;
   WorkerTotals totals;
   HitTokens hits;
-  // For comparison: what an LRU cache of blocks, and one without limit, would
-  // hit.
+  // For comparison, the hits of an LRU cache of blocks, and of a cache without
+  // limit.
   HitTokens block_lru;
   HitTokens unlimited;
   // From the start of the first worker to the end of the last one, including
   // the time to make the tokens.
   double wall_seconds = 0;
-  // The sum over workers of requests per second of waiting for calls.
+  // The requests per second of a worker that does nothing but wait for calls,
+  // summed over all workers.
   double requests_per_second = 0;
   double calls_per_request = 0;
-  // The two calls of an admitted request, together and separately.
+  // The times of the two calls of an admitted request, together and separately.
   Times request;
   Times match_prefix;
   Times insert;
-  // All zero when no floor was measured.
+  // The times of the floor; zero if it was not measured.
   Times floor;
   uint64_t evicted_pages = 0;
   PagesByState pages;
   std::vector<std::string> invariant_violations;
-  // Figures of the cache and the workers that disagree; empty when all is well.
+  // A sentence for each figure in which the cache and the workers disagree.
   std::vector<std::string> problems;
 
   bool is_ok() const {
@@ -58,18 +60,20 @@ struct Report {
   }
 };
 
-// Fills in everything that follows from the workers' results.
+// Fills in the figures that follow from the workers' results. REQUIRES: there
+// is a result.
 void AddResults(const std::vector<WorkerResult>& results, Report* report);
 
-// Fills in what follows from the cache's figures before and after, and compares
-// them with the workers'. REQUIRES: AddResults was called.
+// Fills in the figures that follow from the cache's accounts before and after
+// the replay, and compares these with the workers' figures. REQUIRES:
+// AddResults was called.
 void AddAccounts(const Accounts& before, const Accounts& after, Report* report);
 
-// A table of one replay, with a figure in each line.
+// Returns a table of one replay, with a figure in each line.
 std::string ToTable(const Report& report);
-// A table of several, with a replay in each line.
+// Returns a table of several replays, with a replay in each line.
 std::string ToTable(const std::vector<Report>& reports);
-// A JSON list.
+// Returns a JSON list of the reports.
 std::string ToJson(const std::vector<Report>& reports);
 
 }  // namespace pando::replay

@@ -1,4 +1,4 @@
-// Reports as text.
+// Writes reports as text.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -82,7 +82,8 @@ nlohmann::json ToJson(const Report& report) {
           {"problems", report.problems}};
 }
 
-// Several clients overtake each other; the anchors know one order.
+// The comparisons need a single order of requests, but several clients overtake
+// each other.
 constexpr char kInOrder[] = ", requests in the trace's order";
 
 }  // namespace

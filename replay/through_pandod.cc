@@ -19,8 +19,8 @@ namespace {
 
 constexpr absl::Duration kProgressPeriod = absl::Milliseconds(200);
 
-// The processes that a replay needs, and the folder of their sockets; all gone
-// at the end.
+// The servers that a replay needs, and the folder of their sockets. The
+// destructor ends and removes all of them.
 class Servers {
  public:
   Servers() = default;
@@ -55,7 +55,7 @@ class Servers {
     addresses_.tls = options.tls;
     addresses_.token = options.token;
     if (!options.address.empty()) return absl::OkStatus();
-    // No KV is read or written here, so its layout is as small as can be.
+    // No KV is read or written here, so the layout is as small as possible.
     return StartProcess(
         options.pandod, "pando.sock",
         {"--http", "", "--pool-pages",

@@ -15,7 +15,7 @@ uint64_t SplitMix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Tokens of the leading blocks that `cached` holds.
+// Returns how many tokens the leading blocks have that `cached` holds.
 template <typename Set>
 uint64_t PrefixIn(const Set& cached, const Trace& trace,
                   const TraceRequest& request) {
@@ -27,7 +27,7 @@ uint64_t PrefixIn(const Set& cached, const Trace& trace,
   return blocks == 0 ? 0 : trace.EndOfBlock(request, blocks - 1);
 }
 
-// Blocks of the sizes that they were first used with.
+// An LRU cache of blocks. A block keeps the size with which it was first used.
 class BlockLru {
  public:
   explicit BlockLru(uint64_t capacity) : capacity_(capacity) {}

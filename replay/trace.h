@@ -17,8 +17,8 @@ using Token = uint32_t;
 struct TraceRequest {
   uint32_t input_tokens = 0;
   uint32_t output_tokens = 0;
-  // One id for each block of the input, of which the last may be partial. An id
-  // names the whole prefix up to and with its block.
+  // One id for each block of the input; the last block may be partial. An id
+  // names the whole prefix up to the end of its block.
   std::vector<uint32_t> block_ids = {};
 };
 
@@ -28,7 +28,8 @@ struct Trace {
   // In the order of their times.
   std::vector<TraceRequest> requests = {};
 
-  // How many tokens the request has up to the end of its block number `index`.
+  // Returns how many tokens the request has up to the end of its block `index`,
+  // counted from 0.
   uint32_t EndOfBlock(const TraceRequest& request, size_t index) const {
     return static_cast<uint32_t>(
         std::min<size_t>((index + 1) * block_tokens, request.input_tokens));
@@ -58,17 +59,17 @@ struct HitTokens {
   }
 };
 
-// The hits of a cache without limit: for each request the longest prefix of
-// blocks that were seen before.
+// Returns the hits of a cache without limit: for each request, the longest
+// prefix of blocks that were seen before.
 HitTokens UnlimitedCacheHits(const Trace& trace);
 
-// The hits of an LRU cache of blocks with room for `capacity_tokens`. Among the
-// blocks of one request, the last one is evicted first.
+// Returns the hits of an LRU cache of blocks with room for `capacity_tokens`
+// tokens. Of the blocks of one request, the last one is evicted first.
 HitTokens BlockLruHits(const Trace& trace, uint64_t capacity_tokens);
 
-// For each request, whether no later one continues its prompt: whether none has
-// the last whole block of its input. It is known here alone, and stands for
-// what engines know of the ends of conversations.
+// Returns for each request whether no later request continues its prompt, that
+// is, whether none has the last whole block of its input. Only a trace shows
+// this; it stands for the knowledge of engines about the ends of conversations.
 std::vector<bool> FindEnds(const Trace& trace);
 
 // Sets `tokens` to the input of `request`. Token number i of block b is the

@@ -116,7 +116,7 @@ class TraceBuilder {
       requests_.push_back({.seconds = begin + json.at("t").get<double>(),
                            .request = std::move(request)});
     }
-    // Only now it is known which ids are not the conversation's own.
+    // Only here is it known which ids the conversation does not use itself.
     for (size_t i = first_request; i < requests_.size(); ++i) {
       TraceRequest& request = requests_[i].request;
       if (request.input_tokens % block_tokens_ != 0) {

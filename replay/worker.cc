@@ -39,8 +39,8 @@ class Worker {
 
   absl::Status Serve(size_t number) {
     const TraceRequest& request = trace_.requests[number];
-    // Not timed: an engine has its tokens from the tokenizer, and knows where
-    // its conversations ended.
+    // This is not timed: an engine gets its tokens from the tokenizer, and
+    // knows where its conversations end.
     MakeTokens(trace_, request, &tokens_);
     const Handle after =
         options_.use_handles ? handles_.Find(request) : Handle();
@@ -106,7 +106,7 @@ class Worker {
   const Trace& trace_;
   const WorkerOptions options_;
   BlockHandles handles_;
-  const std::vector<bool> ends_;  // by number of the request
+  const std::vector<bool> ends_;  // by the number of the request
   std::vector<Token> tokens_;
   WorkerResult result_;
 };

@@ -1,4 +1,4 @@
-// A worker replays its share of a trace.
+// A worker, which replays its share of a trace.
 #ifndef PANDO_REPLAY_WORKER_H_
 #define PANDO_REPLAY_WORKER_H_
 
@@ -23,10 +23,10 @@ struct WorkerOptions {
   // Whether to begin at handles of earlier requests, and send only the tokens
   // after them.
   bool use_handles = false;
-  // Whether to tell of each prompt that no later one continues that it has
-  // ended.
+  // Whether Finish says that a prompt has ended, if no later prompt continues
+  // it.
   bool tell_ends = false;
-  // "lane" or "grpc"; empty: a lane if there is one.
+  // "lane" or "grpc"; empty means a lane if there is one.
   std::string transport = {};
   // The limit of a call, and of connecting.
   absl::Duration timeout = absl::Seconds(30);
@@ -35,7 +35,7 @@ struct WorkerOptions {
 // How long the worker waited for the calls of one request.
 struct CallTimes {
   uint32_t match_ns = 0;
-  // Zero: the call was not made, because the pool was exhausted.
+  // It is zero if the call was not made, because the pool was exhausted.
   uint32_t insert_ns = 0;
   // The time of the floor; zero without one.
   uint32_t floor_ns = 0;
@@ -56,7 +56,8 @@ struct WorkerTotals {
 
 struct WorkerResult {
   WorkerTotals totals;
-  // By the monotonic clock of the machine.
+  // The times of the first and the last request, by the machine's monotonic
+  // clock.
   int64_t begin_ns = 0;
   int64_t end_ns = 0;
   // One for each request served, in order.
@@ -64,7 +65,8 @@ struct WorkerResult {
 };
 
 // Serves this worker's share of the trace as an engine would. Fails at the
-// first error other than an exhausted pool. `floor` may be null.
+// first error other than an exhausted pool. `floor` is null if the floor is not
+// measured.
 absl::StatusOr<WorkerResult> Serve(CacheCalls& cache, Floor* floor,
                                    const Trace& trace,
                                    const WorkerOptions& options);

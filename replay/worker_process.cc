@@ -21,7 +21,7 @@
 namespace pando::replay {
 namespace {
 
-// Says "ready" and "go".
+// The byte that says "ready" in one direction and "go" in the other.
 constexpr char kSignal = '!';
 
 bool SendAll(int socket, std::span<const std::byte> bytes) {
@@ -52,7 +52,7 @@ bool Receive(int socket, T* value) {
   return ReceiveAll(socket, std::as_writable_bytes(std::span(value, 1)));
 }
 
-// The numbers of a WorkerResult; its calls follow.
+// The message that begins a WorkerResult; its calls follow.
 struct Head {
   WorkerTotals totals;
   int64_t begin_ns;
@@ -117,7 +117,8 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
     std::cerr << "worker " << options.index << ": " << status.ToString()
               << std::endl;
   }
-  // Not exit, which would flush and destroy what the parent had at the fork.
+  // It must not call exit, which would flush and destroy objects that the
+  // parent had at the fork.
   _exit(status.ok() ? 0 : 1);
 }
 

@@ -21,7 +21,7 @@ struct WorkerAddresses {
   // The credentials that pandod is shown, as in ConnectOptions.
   std::optional<TlsFiles> tls;
   std::string token;
-  // Empty: no floor is measured.
+  // If it is empty, no floor is measured.
   std::string echo_server;
 };
 
@@ -35,8 +35,8 @@ struct WorkerAddresses {
 // thread-compatible.
 class WorkerProcess {
  public:
-  // Forks. REQUIRES: this process has not used gRPC yet, for its threads do
-  // not survive a fork.
+  // Forks the worker. REQUIRES: this process has not used gRPC yet, because
+  // gRPC's threads do not survive a fork.
   static absl::StatusOr<WorkerProcess> Start(const WorkerAddresses& addresses,
                                              const Trace& trace,
                                              const WorkerOptions& options);
@@ -48,12 +48,15 @@ class WorkerProcess {
   // Kills the worker if it still runs.
   ~WorkerProcess();
 
+  // Waits until the worker has connected. Fails if it has ended instead.
   absl::Status WaitReady();
+  // Lets the worker begin. REQUIRES: WaitReady has returned OK.
   absl::Status Go();
-  // Waits until it has sent its result or is gone, at most for `limit`.
+  // Waits at most for `limit` until the worker has sent its result or has
+  // ended. Returns whether it has.
   bool HasEnded(absl::Duration limit) const;
-  // Receives the result, and waits for the end of the process, after which its
-  // session is over.
+  // Receives the result and waits until the process has ended, so that its
+  // session is over. Fails if the worker has failed.
   absl::StatusOr<WorkerResult> Finish();
 
  private:

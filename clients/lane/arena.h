@@ -8,16 +8,17 @@
 
 namespace pando::lane {
 
-// Allocates ranges of a lane's arena, first fit: a caller with one call at a
-// time uses the same memory again and again, which stays in the CPU's cache.
-// Owned by Lane; not thread-safe.
+// Allocates ranges of a lane's arena, first fit. So a caller with one call at a
+// time always uses the same memory, which stays in the CPU's cache. Owned by
+// Lane; not thread-safe.
 class Arena {
  public:
-  // `bytes` in all; at most `ranges` are in use at the same time.
+  // The arena has `bytes` bytes; at most `ranges` ranges are in use at the same
+  // time.
   Arena(size_t bytes, size_t ranges) : bytes_(bytes) { used_.reserve(ranges); }
 
-  // The offset of a range, a multiple of a cache line; none: no gap is large
-  // enough.
+  // Takes a range and returns its offset, a multiple of a cache line. Returns
+  // none if no gap is large enough.
   std::optional<size_t> Take(size_t bytes);
   // REQUIRES: Take gave this offset.
   void GiveBack(size_t offset);
@@ -29,7 +30,7 @@ class Arena {
   };
 
   const size_t bytes_;
-  std::vector<Range> used_;  // in order
+  std::vector<Range> used_;  // in the order of their offsets
 };
 
 }  // namespace pando::lane

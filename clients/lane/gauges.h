@@ -10,19 +10,19 @@
 
 namespace pando::lane {
 
-// pandod's gauge page, mapped for reading. Thread-safe; readable as long as it
-// is mapped, whatever becomes of pandod.
+// pandod's gauge page, mapped for reading. Thread-safe. It stays readable as
+// long as it is mapped, even if pandod has ended.
 class MappedGauges {
  public:
-  // Null, with the reason in `error`, if this is no gauge page of a version
-  // that this library knows.
+  // Maps the page. Returns null, with the reason in `error`, if it is no gauge
+  // page of a version that this library knows.
   static std::shared_ptr<const MappedGauges> Map(const UniqueFd& memory,
                                                  std::string& error);
   ~MappedGauges();
   MappedGauges(const MappedGauges&) = delete;
   MappedGauges& operator=(const MappedGauges&) = delete;
 
-  // See ReadGauges in lane/gauge_page.h.
+  // Returns none if pandod died while it wrote the page: see lane/gauge_page.h.
   std::optional<Gauges> Read() const { return ReadGauges(*page_); }
 
  private:

@@ -18,10 +18,10 @@ namespace pando::lane {
 namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
-// How often a spinning caller looks for its answer between two looks at the
-// clock.
+// How often a spinning caller looks for its answer before it looks at the clock
+// again.
 constexpr int kSpins = 32;
-// A sleeper looks at least this often, in case it is not woken.
+// A sleeper looks for its answer at least this often, in case it is not woken.
 constexpr std::chrono::milliseconds kLongestSleep{100};
 
 constexpr uint32_t WordOf(SlotState state) {
@@ -34,8 +34,9 @@ constexpr size_t RoundUp(size_t bytes) {
 
 uint32_t ThisCpu() { return static_cast<uint32_t>(sched_getcpu()); }
 
-// How often this process was forked since a lane was opened: another number in
-// a child than in its parent, and no system call.
+// Returns how often this process, or its parents, forked since the first lane
+// was opened. A child has another number than its parent; reading it takes no
+// system call.
 uint32_t Forks() {
   static std::atomic<uint32_t> forks = 0;
   static const int counted =
@@ -123,8 +124,9 @@ void Lane::Submit(std::span<Call* const> calls) {
     }
     header().submitted.store(submitted, std::memory_order_release);
   }
-  // Either pandod sees the calls after it has said that it sleeps, or we see
-  // that it does. The same holds for its closing the lane.
+  // Because of this fence, either pandod sees the calls after it has said that
+  // it sleeps, or this thread sees that it sleeps. The same holds when pandod
+  // closes the lane.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (is_closed()) {
     Close();
@@ -196,7 +198,7 @@ std::optional<Call::Outcome> Call::Poll() const {
 Call::Outcome Call::Await(Lane::Clock::time_point deadline) {
   const Header& header = lane_->header();
   std::optional<Outcome> outcome = Poll();
-  // pandod cannot answer while we spin on its CPU.
+  // pandod cannot answer while this thread spins on the same CPU.
   if (!outcome && header.cpu.load(kRelaxed) != ThisCpu()) {
     const auto spin_end = std::min(
         deadline,
@@ -208,8 +210,8 @@ Call::Outcome Call::Await(Lane::Clock::time_point deadline) {
   }
   while (!outcome) {
     slot().sleeper.store(static_cast<uint32_t>(Sleeper::kOnSlot), kRelaxed);
-    // Either pandod sees the sleeper after it has answered, or we see the
-    // answer.
+    // Because of this fence, either pandod sees the sleeper after it has
+    // answered, or this thread sees the answer.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if ((outcome = Poll())) break;
     const auto left = deadline - Lane::Clock::now();

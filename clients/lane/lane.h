@@ -35,22 +35,23 @@ class Call;
 //   }
 //
 // Shared by the client and its calls. Thread-safe. It stays mapped until the
-// last call is destroyed, whatever becomes of pandod.
+// last call is destroyed, even if pandod has ended.
 class Lane : public std::enable_shared_from_this<Lane> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Null, with the reason in `error`, if this is no lane of a version that this
-  // library knows.
+  // Maps a lane. Returns null, with the reason in `error`, if this is no lane
+  // of a version that this library knows.
   static std::shared_ptr<Lane> Map(const UniqueFd& memory, UniqueFd doorbell,
                                    std::string& error);
   ~Lane();
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
 
-  // Makes a call with room for a request of `request_bytes` and an answer of at
-  // most `answer_bytes`. None: there is no room at present, the lane is closed,
-  // or the process was forked since; the call must go over gRPC.
+  // Makes a call with room for a request of `request_bytes` bytes and an answer
+  // of at most `answer_bytes` bytes. Returns none if there is no room at
+  // present, the lane is closed, or this process is a fork of the one that
+  // opened it; then the call must go over gRPC.
   std::optional<Call> NewCall(Method method, size_t request_bytes,
                               size_t answer_bytes);
 
@@ -58,16 +59,16 @@ class Lane : public std::enable_shared_from_this<Lane> {
   // their requests are written.
   void Submit(std::span<Call* const> calls);
 
-  // Ends every call without an answer with kClosed; there are no new ones. To
+  // Ends every unanswered call with kClosed, and lets no new calls begin. Must
   // be called when pandod is gone. Idempotent.
   void Close();
   bool is_closed() const {
     return header().closed.load(std::memory_order_acquire) != 0;
   }
 
-  // To wait for any of several calls: call WakeLane on each of them; then
-  // answers() counts their answers, and AwaitAnswers sleeps until that is more
-  // than `seen`, at most for `limit`.
+  // These wait for any of several calls. Call WakeLane on each of the calls;
+  // from then on answers() counts their answers. AwaitAnswers sleeps until
+  // answers() differs from `seen`, at most for `limit`; it may return earlier.
   uint32_t answers() const {
     return header().answers.load(std::memory_order_acquire);
   }
@@ -78,8 +79,8 @@ class Lane : public std::enable_shared_from_this<Lane> {
 
   Lane(std::byte* base, size_t bytes, UniqueFd doorbell);
 
-  // Whether this process is a child of the one that opened the lane, which it
-  // must leave alone.
+  // Returns whether this process is a fork of the one that opened the lane;
+  // then it must not use the lane.
   bool is_inherited() const;
   Header& header() const { return HeaderAt(base_); }
   Slot& slot(uint32_t index) const { return SlotAt(base_, index); }
@@ -87,15 +88,15 @@ class Lane : public std::enable_shared_from_this<Lane> {
     return slot(index).state.load(std::memory_order_acquire) ==
            static_cast<uint32_t>(SlotState::kSubmitted);
   }
-  // Frees the slot of a call. If pandod has still to answer it, the slot is
-  // abandoned: ReleaseAbandoned frees it after the answer.
+  // Frees the slot of a call. If pandod has not answered the call yet, the slot
+  // is abandoned: ReleaseAbandoned frees it after the answer.
   void Release(uint32_t index, size_t offset);
   void ReleaseAbandoned();
   void Free(uint32_t index, size_t offset);
 
   struct Place {
     bool is_used = false;
-    bool is_abandoned = false;  // its caller is gone, its answer is pending
+    bool is_abandoned = false;  // its call is destroyed, but not answered
     size_t offset = 0;
   };
 
@@ -117,7 +118,8 @@ class Call {
  public:
   enum class Outcome {
     kAnswered,
-    // It was carried out, but the answer needs more room than was given.
+    // The call was carried out, but its answer needs more room than it was
+    // given.
     kTooLarge,
     kTimedOut,
     // There will be no answer, but pandod may have carried the call out.
@@ -148,19 +150,21 @@ class Call {
   // Waits until the call has an outcome, at the latest until `deadline`. May be
   // called again after kTimedOut.
   Outcome Await(Lane::Clock::time_point deadline);
-  // The outcome, without waiting; none: there is no answer yet.
+  // Returns the outcome without waiting, or none if there is none yet.
   std::optional<Outcome> Poll() const;
-  // Makes the answer count for Lane::AwaitAnswers. Returns false when the
-  // answer is there already, and does not count.
+  // Makes the answer count for Lane::AwaitAnswers. Returns false if the call
+  // has an outcome already; then its answer may not be counted.
   bool WakeLane();
 
-  // After kAnswered: the google.rpc.Code, and the serialized response, or
-  // google.rpc.Status if the code is an error. Valid as long as the call.
+  // After kAnswered, these are the google.rpc.Code and the serialized response,
+  // or the serialized google.rpc.Status if the code is an error. Valid as long
+  // as the call.
   uint32_t code() const;
   std::span<const std::byte> answer() const;
-  // Whether what was read of the answer until now is the answer. pandod takes
-  // back the memory of a lane some seconds after it has closed it: who is
-  // slower than that has read zeros, and has no answer.
+  // Must be called after the answer was read. Returns whether the bytes that
+  // were read are the answer. pandod takes back the memory of a lane some
+  // seconds after it has closed the lane; a caller that is slower than that has
+  // read zeros, and has no answer.
   bool HasIntactAnswer() const;
 
  private:
@@ -175,7 +179,7 @@ class Call {
 
   Slot& slot() const { return lane_->slot(index_); }
 
-  std::shared_ptr<Lane> lane_;  // null once moved from
+  std::shared_ptr<Lane> lane_;  // null once this was moved from
   uint32_t index_;
   size_t offset_;
   size_t request_bytes_;

@@ -1,4 +1,4 @@
-// Two workers over one cache: the first computes the KV of a prompt into the
+// Two workers share one cache: the first computes the KV of a prompt into the
 // shared pages, the second reads it there.
 //
 //   example_worker /run/pando/pando.sock [MODEL]
@@ -25,7 +25,8 @@ T OrDie(absl::StatusOr<T> result) {
   return *std::move(result);
 }
 
-// The first float of the key of token number `i` of a prompt in `pages`.
+// Returns the first float of the key of token `i` of a prompt that lies in
+// `pages`.
 float& KeyAt(const pando::MappedPool& pool,
              std::span<const pando::PageId> pages, uint32_t layer, size_t i) {
   const uint32_t page_tokens = pool.layout().page_tokens;
@@ -37,8 +38,8 @@ float& KeyAt(const pando::MappedPool& pool,
 size_t Serve(pando::Client& client, const pando::MappedPool& pool,
              const std::vector<pando::Token>& prompt) {
   const auto tokens = static_cast<uint32_t>(prompt.size());
-  // Admission, one round trip: match, lock, and pages for the rest. At least
-  // the last token is computed, for its logits.
+  // Admission, in one round trip: match, lock, and reserve pages for the rest.
+  // At least the last token must be computed, for its logits.
   pando::Match match = OrDie(client.MatchPrefix(
       prompt,
       {.max_tokens = tokens - 1, .lock = true, .reserve_tokens = tokens}));
@@ -58,8 +59,9 @@ size_t Serve(pando::Client& client, const pando::MappedPool& pool,
     }
   }
 
-  // Finish, one round trip: publish the whole pages, unlock, free the rest. The
-  // server holds the prompt's tokens since the admission.
+  // Finish, in one round trip: publish the whole pages, release the lock, free
+  // the other pages. The tokens are not sent: the server has held them since
+  // the admission.
   const uint32_t computed = tokens - match.matched_tokens;
   const std::span<const pando::PageId> reserved = match.reserved.ids;
   const size_t whole_pages = computed / pool.layout().page_tokens;
@@ -78,7 +80,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s ADDRESS [MODEL]\n", argv[0]);
     return 2;
   }
-  // A worker that names its model is refused where the pool is another's.
+  // If a worker names its model, pandod refuses it when the pool is for another
+  // model.
   pando::AttachOptions expected;
   if (argc == 3) expected.model = argv[2];
   std::vector<pando::Token> prompt(1000);

@@ -200,8 +200,8 @@ class Client {
 
   // Declares that nothing in this process, and no kernel on the device, writes
   // any more to the pages that a lost session had reserved; pandod then frees
-  // them at once. Without this call they are not free until the process has
-  // unmapped the pool of that session, or has ended.
+  // them at once. Without this call pandod does not free them until the process
+  // has unmapped the pool of that session, or has ended.
   absl::Status EndSession(uint64_t session_id);
 
   absl::StatusOr<PoolDescription> DescribePool();
@@ -214,9 +214,9 @@ class Client {
 
   // Declares that this process writes pages that another process of its engine
   // has reserved: `session_id` is the session_id() of that process's client.
-  // When that session is lost, its pages are not free before this client or its
-  // process is gone as well; where pandod cannot see that, before a time limit
-  // has passed.
+  // When that session is lost, pandod does not free its pages before this
+  // client, or its process, is gone as well. If pandod cannot see that, it
+  // frees them after a time limit.
   absl::Status LinkSession(uint64_t session_id);
 
   absl::StatusOr<Stats> GetStats();

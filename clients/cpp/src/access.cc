@@ -12,7 +12,8 @@ namespace {
 absl::Status ReadFile(const std::string& path, std::string& text) {
   std::stringstream read;
   read << std::ifstream(path).rdbuf();
-  // gRPC would trust the system's authorities in place of an empty file.
+  // An empty file is an error, because gRPC would trust the system's
+  // authorities instead.
   if (!read.good()) {
     return absl::InvalidArgumentError(
         absl::StrCat("tls: ", path, " cannot be read, or is empty"));

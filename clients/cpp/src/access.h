@@ -16,8 +16,8 @@ inline namespace client {
 
 using ChannelCredentials = std::shared_ptr<grpc::ChannelCredentials>;
 
-// Unset: those of a connection in the clear. An error names the file that
-// cannot be read, or is empty.
+// Returns the credentials of a gRPC channel; without `tls` the connection is
+// not encrypted. An error names the file that cannot be read, or is empty.
 absl::StatusOr<ChannelCredentials> CredentialsOf(
     const std::optional<TlsFiles>& tls);
 

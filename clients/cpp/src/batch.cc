@@ -12,7 +12,7 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// How many calls the server takes at once.
+// The most calls that the server takes at once.
 constexpr size_t kMaxBatch = 256;
 
 absl::StatusOr<Done> DoneIf(const absl::Status& status) {
@@ -26,7 +26,8 @@ absl::StatusOr<Done> DoneIf(const absl::Status& status) {
 // read its answer, and keeps its exchange in between.
 class Batch::Entry {
  public:
-  // `make` makes the call, and keeps its result unless it waits for its batch.
+  // `make` runs the call, and stores its result unless the call waits for the
+  // batch.
   Entry(const ClientLane* lane, std::function<void(Exchange&)> make)
       : exchange_(lane), make_(std::move(make)) {}
 
@@ -127,8 +128,8 @@ void Batch::Begin(std::span<Entry* const> entries) {
   for (Entry* const entry : entries) {
     all.push_back(&entry->exchange());
     lane::Call* const call = entry->exchange().lane_call();
-    // The session may have got another lane meanwhile. A call that is on that
-    // one is not published, and so goes over gRPC.
+    // The session may have got another lane while the requests were made. A
+    // call on the later lane is not published, and so goes over gRPC.
     if (call == nullptr ||
         (!on_lane.empty() && &call->lane() != &on_lane.front()->lane())) {
       continue;

@@ -19,7 +19,8 @@ using Blocks = v1::Blocks::Stub;
 template <typename Request, typename Response>
 using BlockMethod = Connection::Method<Blocks, Request, Response>;
 
-// These calls need no request id: a repeat does nothing more than the first.
+// Makes a call, and repeats it if the connection breaks. It needs no request
+// id, because a repeat does nothing more than the first call.
 template <typename Request, typename Response>
 absl::Status Ask(Connection& connection, BlockMethod<Request, Response> method,
                  const Request& request, Response* response) {
@@ -30,7 +31,8 @@ absl::Status Ask(Connection& connection, BlockMethod<Request, Response> method,
   });
 }
 
-// A call that gives something back, or publishes it.
+// Makes a call that gives something back or publishes it. If there is no
+// answer, the call is repeated in the background.
 template <typename Request, typename Response>
 absl::Status End(Connection& connection, BlockMethod<Request, Response> method,
                  const Request& request) {
@@ -40,7 +42,8 @@ absl::Status End(Connection& connection, BlockMethod<Request, Response> method,
   return status;
 }
 
-// A call that brings a lock or a reservation, and the one that undoes it.
+// Makes a call that takes a lock or a reservation. If there is no answer, the
+// call `undo_method` is made in the background.
 template <typename Request, typename Response, typename Undo, typename Undone>
 absl::StatusOr<std::vector<Place>> Take(Connection& connection,
                                         BlockMethod<Request, Response> method,

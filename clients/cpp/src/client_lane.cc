@@ -14,7 +14,7 @@ namespace {
 
 using Outcome = lane::Call::Outcome;
 
-// Lanes wait by the clock that only goes forward.
+// Lanes wait by a clock that only goes forward.
 lane::Lane::Clock::time_point OnLaneClock(absl::Time deadline) {
   return lane::Lane::Clock::now() +
          absl::ToChronoNanoseconds(deadline - absl::Now());
@@ -35,7 +35,7 @@ absl::Status ReadAnswer(const lane::Call& call,
 
 absl::Status ClientLane::Open(ReceivedMemory memory, uint32_t page_tokens) {
   page_tokens_ = page_tokens;
-  // The lane, its doorbell, the gauges.
+  // The descriptors are those of the lane, of its doorbell and of the gauges.
   if (memory.descriptors.size() != 3) {
     return absl::InternalError(absl::StrCat(
         "a lane has 3 descriptors; ", memory.descriptors.size(), " came"));

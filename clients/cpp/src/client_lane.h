@@ -24,22 +24,25 @@ inline namespace client {
 
 // The lane of a client's present session, or the reason why there is none.
 //
-// Owned by Connection. Thread-safe: one thread opens and closes it, any may
-// call.
+// Owned by Connection. Thread-safe, but only one thread may call Open and
+// Close.
 class ClientLane {
  public:
-  // Opens it, with what a token was redeemed for. On an error it stays closed.
+  // Opens the lane in the memory that the memory socket has sent. After an
+  // error it stays closed.
   absl::Status Open(ReceivedMemory memory, uint32_t page_tokens);
   // Closes the lane. Calls without an answer are made again over gRPC.
   void Close(const absl::Status& why);
 
   bool is_open() const { return why_not().ok(); }
-  // OK while it is open, else why it is not. pandod may have closed it.
+  // Returns OK while the lane is open, else why it is not. pandod may have
+  // closed it.
   absl::Status why_not() const;
-  // None: the lane is not open, or pandod died while it wrote the page.
+  // Returns none if the lane is not open, or if pandod died while it wrote the
+  // page.
   std::optional<lane::Gauges> ReadGauges() const;
 
-  // The method of a request, and the room that its answer needs.
+  // Returns the method of a request, and the room that its answer may need.
   template <OnLane Request>
   LaneCallShape ShapeOf(const Request& request,
                         const PackedTokens& tokens) const {
@@ -48,20 +51,21 @@ class ClientLane {
         tokens.tokens().size() / page_tokens_ * sizeof(uint32_t);
     return shape;
   }
-  // A call with its request and `tokens`, to be submitted. None: there is no
-  // lane, or no room on it.
+  // Returns a call that has its request and `tokens`, and is to be submitted.
+  // Returns none if there is no lane, or no room on it.
   std::optional<lane::Call> Prepare(
       const LaneCallShape& shape, const google::protobuf::MessageLite& request,
       const PackedTokens& tokens) const;
-  // The answer to a call that was submitted. None: it is to be made over gRPC,
-  // because the answer did not fit or pandod does not answer here. With a
-  // request id it is carried out once all the same.
+  // Waits for the answer to a submitted call; DEADLINE_EXCEEDED if it does not
+  // come in time. Returns none if the call must be made again over gRPC,
+  // because the answer did not fit or the lane was closed. A call with a
+  // request id is still carried out only once.
   static std::optional<absl::Status> Await(
       lane::Call& call, google::protobuf::MessageLite* response,
       absl::Time deadline);
 
  private:
-  // Null while it is not open.
+  // Returns null while it is not open.
   std::shared_ptr<lane::Lane> lane() const;
 
   std::atomic<uint32_t> page_tokens_ = 1;

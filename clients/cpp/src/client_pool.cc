@@ -17,7 +17,7 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// How long pandod may take to make an open pool: drivers of GPUs begin slowly.
+// How long pandod may take to make an open pool. GPU drivers start slowly.
 constexpr absl::Duration kOpenPoolPatience = absl::Minutes(1);
 constexpr absl::Duration kBetweenTries = absl::Milliseconds(20);
 
@@ -25,7 +25,8 @@ bool HasNoSize(const AttachOptions& options) {
   return options.expected_layout && options.expected_layout->page_stride == 0;
 }
 
-// Whether pandod begins anew, or is about to.
+// Returns whether a call may have failed because pandod restarts, or is about
+// to.
 bool IsAway(const absl::Status& status) {
   if (ReasonOf(status) == "DRAINING") return false;
   return IsUnanswered(status) || absl::IsUnavailable(status) ||
@@ -112,7 +113,7 @@ absl::Status Client::SayLayout(const AttachOptions& options) {
                      connection_->Call(connection_->page_pool(),
                                        &v1::PagePool::Stub::DescribePool,
                                        v1::DescribePoolRequest()));
-    // pandod has begun anew, and this client does not know it yet.
+    // pandod has restarted, and this client does not know it yet.
     if (may_begin_anew && described.epoch() != session.epoch) return false;
     if (!described.pool().is_open()) return true;
     may_begin_anew = true;
@@ -161,7 +162,7 @@ absl::StatusOr<MappedPool> Client::AttachPool(const AttachOptions& options) {
     KvLayout layout = options.expected_layout.value_or(pool.layout);
     if (HasNoSize(options)) layout = layout.WithStrides(pool.capacity_pages);
     const std::string model = options.model.value_or(pool.model);
-    // The server compares fingerprints, and so cannot say what differs.
+    // The server compares only fingerprints, so it cannot say what differs.
     if (const std::string difference = LayoutDifference(layout, model, pool);
         !difference.empty()) {
       return WithReason(absl::FailedPreconditionError(difference),

@@ -37,8 +37,8 @@ v1::LockAction ToProto(LockAction action) {
   return v1::LOCK_ACTION_UNSPECIFIED;
 }
 
-// The rest of the wait. Never zero, so that the answer to a wait that is over
-// says so.
+// Returns the rest of the wait in milliseconds. It is never 0: otherwise the
+// answer would say that the call did not wait, not that the wait is over.
 uint32_t PendingWaitMs(absl::Time wait_end) {
   const int64_t left = absl::ToInt64Milliseconds(wait_end - absl::Now());
   return std::clamp<int64_t>(left, 1, std::numeric_limits<uint32_t>::max());
@@ -94,8 +94,8 @@ void FillQuery(const PrefixQuery& query, const PrefixHandle& after,
   if (query.max_tokens) out.set_max_tokens(*query.max_tokens);
 }
 
-// Writes the scores of the queries that were asked; returns those of them
-// whose handle is gone.
+// Writes the scores of the queries of this round. Returns those queries whose
+// handle is gone.
 std::vector<size_t> TakeScores(const v1::MatchPrefixesResponse& response,
                                const std::vector<size_t>& asked,
                                std::vector<PrefixScore>& scores) {
@@ -181,8 +181,8 @@ absl::StatusOr<std::vector<PrefixScore>> Client::MatchPrefixes(
   std::vector<size_t> asked(queries.size());
   std::iota(asked.begin(), asked.end(), size_t{0});
   const Session session = connection_->session();
-  // The first round begins at the handles; the second sends the queries whose
-  // handle is gone, whole.
+  // The first round begins at the handles. The second round sends the whole
+  // prompts of the queries whose handle is gone.
   for (const bool use_handles : {true, false}) {
     if (asked.empty()) break;
     v1::MatchPrefixesRequest request;

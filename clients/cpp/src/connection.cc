@@ -72,7 +72,8 @@ void Connection::OpenLane(const Session& session) {
 }
 
 absl::Status Connection::AsUnanswered(const absl::Status& status) {
-  // No file, a connection that is closed as we write, a refused token.
+  // These stand for a missing socket, a connection that closes while this side
+  // writes, and a refused token.
   if (!absl::IsNotFound(status) && !absl::IsFailedPrecondition(status) &&
       !absl::IsPermissionDenied(status)) {
     return status;
@@ -148,7 +149,8 @@ uint64_t Connection::NextRequestId() {
 void Connection::ExchangeTogether(std::span<Exchange* const> exchanges) {
   v1::BatchRequest request;
   for (const Exchange* exchange : exchanges) {
-    // A field of the method's number, which holds the request.
+    // A batched request is a message with one field, which has the number of
+    // the method and holds the request.
     using google::protobuf::io::CodedOutputStream;
     using google::protobuf::io::StringOutputStream;
     std::string bytes;
@@ -252,7 +254,7 @@ void Connection::SettleIfUnknown(const absl::Status& status,
   });
 }
 
-// Without an answer the whole call is tried again.
+// If there is no answer, it returns so that the caller tries everything again.
 absl::Status Connection::GiveBack(
     uint64_t session_id, uint64_t lock_id,
     const google::protobuf::RepeatedField<uint32_t>& page_ids,

@@ -40,7 +40,7 @@
 namespace pando {
 inline namespace client {
 
-// INVALID_ARGUMENT when the handle covers more than `tokens` tokens.
+// Returns INVALID_ARGUMENT if the handle covers more than `tokens` tokens.
 absl::Status CheckAfter(const PrefixHandle& after, size_t tokens);
 
 // The endpoint, the stubs and the session of one Client.
@@ -53,23 +53,25 @@ class Connection {
 
   Connection(ConnectOptions options, std::shared_ptr<const Endpoint> endpoint);
 
+  // Waits for the first session, at most for the timeout of a call.
   absl::Status AwaitOpened();
-  // Ends the session. Calls made later fail.
+  // Ends the session. Later calls fail.
   void End() {
     session_.End();
     settlements_.End();
   }
 
   Session session() const { return session_.session(); }
-  // The present session, or an error while there is none.
+  // Returns the present session, or UNAVAILABLE while there is none.
   absl::StatusOr<Session> PresentSession() const;
-  // OK while this session is the present one, else SESSION_LOST.
+  // Returns OK while this session is the present one, else SESSION_LOST.
   absl::Status CheckSession(uint64_t session_id) const;
 
-  // The block memory was attached for this session.
+  // Says that the block memory was attached for this session.
   void MemoryAttached(uint64_t session_id) { memory_of_.store(session_id); }
-  // The present session, unless the block memory that was attached last is that
-  // of an earlier one: its places may lie in other memory.
+  // Returns the present session. Returns SESSION_LOST if the block memory was
+  // last attached for an earlier session, because the places of this session
+  // may lie in other memory.
   absl::StatusOr<Session> SessionOfMemory() const;
 
   // One blocking call, for example
@@ -83,8 +85,9 @@ class Connection {
     return response;
   }
 
-  // The same, into a response that the caller reuses. `exchange`: the first
-  // attempt of the call when it is part of a batch, or null.
+  // Does the same with a response that the caller may reuse, on the lane if
+  // there is one. `exchange` is the first attempt of a call that is part of a
+  // batch, else null.
   template <typename Stub, typename Request, typename Response>
   absl::Status CallInto(Stub& stub, Method<Stub, Request, Response> method,
                         const Request& request, Response* response,
@@ -97,7 +100,7 @@ class Connection {
     return endpoint_->Call(stub, method, request, response, deadline);
   }
 
-  // The same for a request whose tokens are not in its message.
+  // Does the same for a request whose tokens are not in its message.
   template <typename Stub, typename Request, typename Response>
   absl::Status CallInto(Stub& stub, Method<Stub, Request, Response> method,
                         Request& request, std::span<const Token> tokens,
@@ -114,8 +117,9 @@ class Connection {
     return status;
   }
 
-  // A call that changes something in its session. Where the connection breaks
-  // it is repeated with the same request id, so that the server acts once.
+  // Makes a call that changes something in its session. If the connection
+  // breaks, the call is repeated with the same request id, so that the server
+  // acts only once.
   template <typename Stub, typename Request, typename Response>
   absl::Status Mutate(Stub& stub, Method<Stub, Request, Response> method,
                       Request& request, Response* response,
@@ -127,10 +131,10 @@ class Connection {
     });
   }
 
-  // After a call of a session that ended with `status`: if the server may have
-  // acted on it nevertheless, has what it brought given back in the background.
-  // `request` is that of the call, with its request id; `tokens` are those that
-  // are not in it.
+  // Must be called after a call that ended with `status`. If the server may
+  // have acted on the call without an answer, this gives back in the background
+  // what the call has locked or reserved. `request` is that of the call, with
+  // its request id; `tokens` are those that are not in it.
   void SettleIfUnknown(const absl::Status& status,
                        const v1::MatchPrefixRequest& request,
                        std::span<const Token> tokens);
@@ -138,7 +142,8 @@ class Connection {
                        const v1::LockRequest& request);
   void SettleIfUnknown(const absl::Status& status,
                        const v1::AllocatePagesRequest& request);
-  // The same for a call that is to be carried out, and is safe to repeat.
+  // For a call that must be carried out and is safe to repeat: if the server
+  // may not have answered it, repeats it in the background.
   template <typename Stub, typename Request, typename Response>
   void RepeatIfUnknown(const absl::Status& status, Stub& stub,
                        Method<Stub, Request, Response> method,
@@ -150,20 +155,20 @@ class Connection {
     });
   }
 
-  // Makes attempts until one does not end with a broken connection, while the
-  // session lives and there is time.
+  // Makes attempts until one does not end with a broken connection, as long as
+  // the session lives and `deadline` has not passed.
   absl::Status Repeat(uint64_t session_id, absl::Time deadline,
                       const std::function<absl::Status()>& attempt) const {
     return Repeat(deadline, attempt, [&] { return CheckSession(session_id); });
   }
-  // The same while `check` is OK.
+  // Does the same as long as `check` returns OK.
   static absl::Status Repeat(absl::Time deadline,
                              const std::function<absl::Status()>& attempt,
                              const std::function<absl::Status()>& check);
 
-  // Makes a call for a token, AttachPool or OpenLane, and shows the token at
-  // the memory socket; both again, while `check` is OK, when pandod dies before
-  // it has answered.
+  // Makes a call that returns a token (AttachPool, AttachMemory or OpenLane),
+  // and shows the token at the memory socket. Repeats both if pandod dies
+  // before it has answered, as long as `check` returns OK.
   template <typename Stub, typename Request, typename Grant>
   absl::StatusOr<ReceivedMemory> FetchMemory(
       Stub& stub, Method<Stub, Request, Grant> method, const Request& request,
@@ -186,14 +191,15 @@ class Connection {
   absl::Status SendAfter(const Session& session, PrefixHandle& after,
                          const std::function<absl::Status()>& send) const;
 
-  // Sends the requests of these exchanges in one call, and gives each its
-  // answer. If that call fails, they get none and are made one by one.
+  // Sends the requests of these exchanges in one call, and sets the answer of
+  // each. If that call fails, no answer is set, and the calls are then made one
+  // by one.
   void ExchangeTogether(std::span<Exchange* const> exchanges);
 
-  // A request id that no other call of the session has; not zero.
+  // Returns a request id that no other call of the session has. It is not zero.
   uint64_t NextRequestId();
-  // The same, but a call in a batch keeps the id of its exchange. `exchange` is
-  // null outside a batch.
+  // Does the same, but a call in a batch keeps the id of its exchange.
+  // `exchange` is null outside a batch.
   uint64_t NextRequestId(Exchange* exchange) {
     if (exchange == nullptr) return NextRequestId();
     return exchange->RequestId([this] { return NextRequestId(); });
@@ -215,7 +221,7 @@ class Connection {
   }
   PageRoom room() const { return room_; }
 
-  // Keeps descriptors of another session's pool until the client ends: for
+  // Keeps descriptors of another session's pool open until the client ends. For
   // pandod, a process that holds them is a writer of that session.
   void Keep(std::vector<UniqueFd> shards);
 
@@ -229,10 +235,11 @@ class Connection {
   absl::Duration timeout() const { return endpoint_->timeout(); }
 
  private:
-  // An exchange at the memory socket ends so when pandod dies: nothing answers,
-  // or the next pandod does, which does not know the token.
+  // Returns UNAVAILABLE for the errors at the memory socket that a dying pandod
+  // causes: nothing answers, or the next pandod answers and does not know the
+  // token. Returns other errors unchanged.
   static absl::Status AsUnanswered(const absl::Status& status);
-  // None: it goes over gRPC.
+  // Makes a call on the lane. Returns none if it must go over gRPC.
   template <typename Request, typename Response>
   std::optional<absl::Status> CallOnLane(const Request& request,
                                          const PackedTokens& tokens,
@@ -251,14 +258,15 @@ class Connection {
     return ClientLane::Await(*call, response, deadline);
   }
 
-  // Asks for a lane, where the options and the address allow one.
+  // Asks for a lane, if the options and the address allow one.
   void OpenLane(const Session& session);
 
   // The limit of each attempt of a call that is repeated in the background: the
   // end of the client waits for the attempt under way.
   static constexpr absl::Duration kAttempt = absl::Milliseconds(500);
 
-  // One attempt to repeat a call in the background, while its session lives.
+  // Makes one attempt to repeat a call in the background. Returns SESSION_LOST
+  // once its session is lost.
   template <typename Stub, typename Request, typename Response>
   absl::Status Repeated(Stub& stub, Method<Stub, Request, Response> method,
                         const Request& request, Response* response) {
@@ -274,7 +282,7 @@ class Connection {
       const google::protobuf::RepeatedField<uint32_t>& page_ids,
       uint64_t free_id);
 
-  std::atomic<uint64_t> memory_of_ = 0;  // 0: none was attached
+  std::atomic<uint64_t> memory_of_ = 0;  // a session; 0 if none was attached
   const ConnectOptions options_;
   const std::shared_ptr<const Endpoint> endpoint_;
   Operator operator_;

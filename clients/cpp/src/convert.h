@@ -1,4 +1,4 @@
-// Plain structs of the public headers to and from their messages.
+// Converts the plain structs of the public headers to and from messages.
 #ifndef PANDO_CLIENTS_CPP_SRC_CONVERT_H_
 #define PANDO_CLIENTS_CPP_SRC_CONVERT_H_
 
@@ -22,9 +22,10 @@
 namespace pando {
 inline namespace client {
 
-// Fails when the server speaks of a type or order this library does not know.
+// Fails if the server names a data type or an order that this library does not
+// know.
 absl::StatusOr<PoolDescription> FromProto(const v1::PoolDescription& pool);
-// Without strides, which follow from the size of the pool.
+// Leaves the strides out, because they follow from the size of the pool.
 void ToProto(const KvLayout& layout, v1::KvLayout* out);
 Stats FromProto(const v1::GetStatsResponse& stats);
 PendingOutcome FromProto(v1::PendingOutcome outcome);
@@ -55,7 +56,7 @@ void FillPlace(const Namespace& ns, const PrefixHandle& after,
   if (after.tokens != 0) ToProto(after, request.mutable_after());
 }
 
-// One copy, whatever the length. REQUIRES: *out is empty.
+// Copies the values in one piece. REQUIRES: *out is empty.
 inline void Fill(std::span<const uint32_t> from,
                  google::protobuf::RepeatedField<uint32_t>* out) {
   if (from.empty()) return;

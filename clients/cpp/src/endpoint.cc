@@ -14,13 +14,15 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// The server limits tokens, not bytes.
+// There is no limit on the size of messages, because the server limits tokens,
+// not bytes.
 constexpr int kUnlimited = -1;
 
-// Infinity cannot be added to the present time.
+// A longer timeout is cut to this one, because an infinite one cannot be added
+// to the present time.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
-// The address as gRPC takes it: a path is that of a Unix socket.
+// Returns the address in gRPC's form: a path becomes that of a Unix socket.
 std::string TargetOf(const std::string& address) {
   return address.starts_with('/') ? "unix:" + address : address;
 }
@@ -34,9 +36,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   // http_proxy is for the web, not for a pandod.
   args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  // The connection is the client's own: sessions break apart from each other.
+  // The client does not share its connection, so that sessions of several
+  // clients break independently.
   args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // The server is on this machine: look for it often when it is away.
+  // The server is on this machine, so the client tries often to connect while
+  // it is away.
   args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
   if (options.tls.has_value() && !options.tls->server_name.empty()) {

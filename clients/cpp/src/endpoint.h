@@ -18,9 +18,9 @@
 namespace pando {
 inline namespace client {
 
-// One pandod as its clients reach it: the channel, the token that each call
-// shows, and how long a call may take. Every client of C++ has one, so that
-// addresses, TLS, tokens, proxies and errors mean the same to all.
+// The connection to one pandod: the channel, the token that each call shows,
+// and how long a call may take. Every C++ client has one, so that all treat
+// addresses, TLS, tokens, proxies and errors alike.
 //
 // Shared by a client and its watches. Immutable; thread-safe.
 class Endpoint {
@@ -38,7 +38,7 @@ class Endpoint {
   using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&,
                                         Response*);
 
-  // Fails where a file cannot be read. The first call connects.
+  // Fails if a file cannot be read. The first call connects.
   static absl::StatusOr<std::shared_ptr<const Endpoint>> Make(Options options);
 
   const std::string& address() const { return options_.address; }

@@ -13,7 +13,7 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// How soon a wait notices that it should stop.
+// The time after which a wait notices that it should stop.
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 constexpr absl::Duration kHalfCloseLimit = absl::Seconds(1);
 

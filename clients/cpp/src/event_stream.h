@@ -35,12 +35,13 @@ class EventStream {
   ~EventStream();
 
   // Sends the request and waits for the answer, at most for `timeout`. Returns
-  // false when there is no session; Close then tells why. Without
-  // `waits_for_server`, a server that is not there is an error at once.
+  // false if no session was opened; Close then returns why. Unless
+  // `waits_for_server` is set, a missing server is an error at once.
   bool Open(const v1::OpenSessionRequest& request, absl::Duration timeout,
             bool waits_for_server, v1::SessionOpened* opened);
 
-  // Handles what has arrived. Returns false when the stream is broken.
+  // Handles what has arrived, without waiting. Returns false if the stream is
+  // broken.
   bool Poll();
 
   // Ends the stream, if it is not broken already, and returns its status.
@@ -55,7 +56,8 @@ class EventStream {
   enum class State { kIdle, kPending, kDone, kFailed };
 
   void* Begin(Step step);
-  // Handles what has completed, waiting at most so long for the first of it.
+  // Handles the next step that has completed. Waits at most `wait` for it;
+  // returns false if none has completed.
   bool HandleNext(absl::Duration wait);
   // Waits for a step. Returns whether it succeeded.
   bool Await(Step step, Clock::time_point deadline);

@@ -29,10 +29,12 @@ class Exchange {
   // The request is written to `lane` if it fits there.
   explicit Exchange(const ClientLane* lane) : lane_(lane) {}
 
-  // Before the first run: the request is not to go on the lane.
+  // Says that the request must not go on the lane. Must be called before the
+  // first run.
   void LeaveLane() { lane_ = nullptr; }
-  // The call uses this in place of sending a request. None: the request must be
-  // sent as outside a batch.
+  // The call uses this instead of sending a request. The first run takes the
+  // request and returns ABORTED; the second run returns the answer. Returns
+  // none if the request must be sent as outside a batch.
   std::optional<absl::Status> Take(const LaneCallShape& shape,
                                    const google::protobuf::MessageLite& request,
                                    const PackedTokens& tokens,
@@ -44,13 +46,15 @@ class Exchange {
     return *request_id_;
   }
 
-  // Whether the first run has made a request; then there must be a second run.
+  // Returns whether the first run has made a request and no answer was given
+  // yet; then there must be a second run.
   bool has_request() const { return state_ == State::kTaken; }
   // Begins the second run.
   void GiveAnswer() { state_ = State::kGiving; }
-  // The request on the lane; null: it did not fit there.
+  // The request on the lane; null if it is not there.
   lane::Call* lane_call() { return call_.has_value() ? &*call_ : nullptr; }
-  // The serialized request otherwise, and its method, for a batch over gRPC.
+  // If the request is not on the lane, these are the serialized request and its
+  // method, for a batch over gRPC.
   const std::string& request() const { return request_; }
   lane::Method method() const { return method_; }
   // The answer of the batch over gRPC: a serialized response, or an error.
@@ -61,12 +65,12 @@ class Exchange {
  private:
   enum class State { kEmpty, kTaken, kGiving, kOver };
 
-  const ClientLane* lane_;  // null: the request is not to go on it
+  const ClientLane* lane_;  // null if the request must not go on it
   State state_ = State::kEmpty;
   std::optional<uint64_t> request_id_;
   std::optional<lane::Call> call_;
   std::string request_;
-  lane::Method method_ = lane::Method::kMatchPrefix;  // once it is taken
+  lane::Method method_ = lane::Method::kMatchPrefix;  // set by the first run
   std::optional<std::pair<absl::Status, std::string>> answer_;
 };
 

@@ -13,7 +13,7 @@
 namespace pando {
 inline namespace client {
 
-// The method that takes such requests on a lane.
+// Gives the method that takes requests of this type on a lane.
 template <typename Request>
 struct LaneMethodOf {};
 #define PANDO_METHOD(number, field, service, name, role, kind)   \
@@ -24,14 +24,14 @@ struct LaneMethodOf {};
 PANDO_DATA_PATH_METHODS(PANDO_METHOD)
 #undef PANDO_METHOD
 
-// Whether calls with such a request can be made on a lane.
+// Holds if calls with requests of this type can be made on a lane.
 template <typename Request>
 concept OnLane = requires {
   LaneMethodOf<Request>::value;
 };
 
-// The room for the answer of a call. An overload for each method whose answers
-// may be longer than this.
+// Returns the room in bytes for the answer of a call. There is an overload for
+// each method whose answers may be longer than this.
 template <OnLane Request>
 size_t AnswerBytesOf(const Request&, uint32_t) {
   return lane::kSmallAnswerBytes;
@@ -78,13 +78,13 @@ inline size_t AnswerBytesOf(const v1::ReserveBlocksRequest& request, uint32_t) {
   return BytesOfPlaces(request.keys());
 }
 inline size_t AnswerBytesOf(const v1::ResetKindsRequest& request, uint32_t) {
-  // With the longest namespace, identity and label.
+  // A kind with the longest namespace, identity and label takes less than this.
   constexpr size_t kKindBytes = 1024;
   return lane::kSmallAnswerBytes +
          kKindBytes * static_cast<size_t>(request.kinds_size());
 }
 
-// A call on a lane, before it has its room there.
+// The method of a call on a lane, and the room for its answer.
 struct LaneCallShape {
   lane::Method method;
   size_t answer_bytes;

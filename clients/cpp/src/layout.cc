@@ -13,7 +13,8 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// The two have the same enumerators, in the same order.
+// The cast is right, because the two types have the same enumerators in the
+// same order.
 kv::DType ToBase(DType dtype) { return static_cast<kv::DType>(dtype); }
 static_assert(static_cast<int>(DType::kOpaque) ==
               static_cast<int>(kv::DType::kOpaque));
@@ -35,7 +36,7 @@ kv::Shape ShapeOf(const KvLayout& layout) {
       .page_format = layout.page_format};
 }
 
-// Keeps the strides as they are, without a check.
+// Converts a layout. Keeps its strides as they are, without a check.
 kv::Layout ToBase(const KvLayout& layout) {
   kv::Layout out{ShapeOf(layout)};
   out.layer_stride = layout.layer_stride;
@@ -79,7 +80,8 @@ std::string LayoutDifference(const KvLayout& stated, std::string_view model,
       kv::AgreedFields(ToBase(pool.layout), pool.model);
   std::vector<std::string> stated_fields;
   std::vector<std::string> pool_fields;
-  // Strides follow from the other fields, and are told where these agree.
+  // Strides follow from the other fields, so they are named only if those
+  // agree.
   for (const bool with_strides : {false, true}) {
     for (size_t i = 0; i < ours.size(); ++i) {
       if (ours[i] == theirs[i] || IsStride(ours[i]) != with_strides) continue;

@@ -10,9 +10,9 @@
 namespace pando {
 inline namespace client {
 
-// All fields that differ, and the pandod whose pool would fit, as in "heads=8,
-// but the pool has heads=2; a pool that fits: pandod --heads 8 ..."; empty when
-// all agree.
+// Returns all fields that differ, and the options of a pandod whose pool would
+// fit, as in "heads=8, but the pool has heads=2; a pool that fits: pandod
+// --heads 8 ...". Returns an empty text if all agree.
 std::string LayoutDifference(const KvLayout& stated, std::string_view model,
                              const PoolDescription& pool);
 

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr std::array<char, 4> kMagic = {'P', 'N', 'D', 'O'};
 constexpr uint32_t kVersion = 1;
-// The server's limit: what fits into one message.
+// The most descriptors that the server sends, as many as fit into one message.
 constexpr uint32_t kMaxDescriptors = 250;
 
 // The values of Header::status.

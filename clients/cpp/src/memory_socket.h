@@ -14,15 +14,16 @@
 namespace pando {
 inline namespace client {
 
-// The memory that a token was redeemed for: the shards of the pool, or the
-// parts of a lane. Each has a descriptor and a number of bytes to map.
+// The memory that the server sends for a token: the shards of the pool, the
+// block memory, or the parts of a lane. Each has a descriptor, and a number of
+// bytes to map.
 struct ReceivedMemory {
   std::vector<UniqueFd> descriptors;
   std::vector<uint64_t> sizes;
 };
 
 // Connects to the Unix stream socket at `path`, shows the token and receives
-// the memory. `timeout` bounds each step of it.
+// the memory. `timeout` limits each step.
 absl::StatusOr<ReceivedMemory> ReceiveMemory(const std::string& path,
                                              std::string_view token,
                                              absl::Duration timeout);

@@ -14,8 +14,9 @@ inline namespace client {
 
 class Endpoint;
 
-// The calls of operators, in messages: Operator, which shows none, stands on
-// it, and so does pandoctl, which prints them as they are.
+// The calls of operators, with messages of the protocol. Operator is built on
+// it, and hides the messages; pandoctl uses it, too, and prints the messages as
+// they are.
 //
 // Owned by the caller. Thread-safe.
 class OperatorCalls {
@@ -45,7 +46,7 @@ class OperatorCalls {
   absl::StatusOr<v1::ListKindsResponse> Ask(const v1::ListKindsRequest&) const;
   absl::StatusOr<v1::ExplainBlockResponse> Ask(
       const v1::ExplainBlockRequest&) const;
-  // All messages of the dump as one.
+  // Joins all messages of the dump into one.
   absl::StatusOr<v1::DumpTreeResponse> Ask(const v1::DumpTreeRequest&) const;
   absl::StatusOr<v1::CheckInvariantsResponse> Ask(
       const v1::CheckInvariantsRequest&) const;

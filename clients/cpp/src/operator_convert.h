@@ -1,4 +1,4 @@
-// The answers of Operator from their messages.
+// Converts messages to the answers of Operator.
 #ifndef PANDO_CLIENTS_CPP_SRC_OPERATOR_CONVERT_H_
 #define PANDO_CLIENTS_CPP_SRC_OPERATOR_CONVERT_H_
 

@@ -13,9 +13,9 @@
 namespace pando {
 inline namespace client {
 
-// The field with a request's tokens, apart from the rest of its message: so
-// that a long prompt is copied once, to where it is sent from. Fields may come
-// in any order, so it can follow the others.
+// The field with a request's tokens, kept apart from the rest of the message.
+// So a long prompt is copied only once, to the memory from which it is sent.
+// The field follows the others, which protobuf allows in any order.
 class PackedTokens {
  public:
   PackedTokens() = default;
@@ -26,14 +26,14 @@ class PackedTokens {
 
   std::span<const Token> tokens() const { return tokens_; }
 
-  // As it is sent; nothing where there are no tokens.
+  // The size of the serialized field; 0 if there are no tokens.
   size_t ByteSize() const {
     using google::protobuf::io::CodedOutputStream;
     if (tokens_.empty()) return 0;
     return CodedOutputStream::VarintSize32(tag_) +
            CodedOutputStream::VarintSize32(DataSize()) + DataSize();
   }
-  // REQUIRES: room for ByteSize() bytes.
+  // Writes the serialized field. REQUIRES: `out` has room for ByteSize() bytes.
   void Write(uint8_t* out) const {
     using google::protobuf::io::CodedOutputStream;
     if (tokens_.empty()) return;

@@ -15,7 +15,7 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// pandod's first bytes come at once.
+// An admitted client gets pandod's first bytes within this time.
 constexpr int kFirstBytesMs = 100;
 
 std::string WhyDenied(const std::string& path) {
@@ -32,7 +32,7 @@ std::string WhyDenied(const std::string& path) {
       geteuid(), path, file.st_mode & 07777, file.st_uid, file.st_gid);
 }
 
-// pandod closes the connection of a user who is not allowed before it says
+// pandod closes the connection of a user that is not allowed before it sends
 // anything.
 bool IsClosedAtOnce(int fd) {
   pollfd polled = {fd, POLLIN, 0};

@@ -6,9 +6,10 @@
 namespace pando {
 inline namespace client {
 
-// Why this process's user cannot use the Unix socket at `address`: a sentence,
-// or nothing where the user is not the cause. Connects to it once, and may take
-// a tenth of a second: for an error that is about to be shown to a person.
+// Returns a sentence that says why this process's user cannot use the Unix
+// socket at `address`; empty if the user is not the cause. Connects to the
+// socket once, which may take a tenth of a second, so use it only for an error
+// that a person is about to see.
 std::string WhyUserIsRefused(const std::string& address);
 
 }  // namespace client

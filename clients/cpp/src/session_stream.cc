@@ -9,8 +9,8 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// How often the stream is looked at. A broken one is noticed this late, well
-// within the server's grace.
+// The time between two looks at the stream. A broken stream is noticed after
+// this time, well within the server's grace period.
 constexpr absl::Duration kTick = absl::Milliseconds(50);
 constexpr absl::Duration kPauseBetweenAttempts = absl::Milliseconds(50);
 
@@ -102,8 +102,8 @@ void SessionStream::Lose() {
 
 void SessionStream::SetLastEnd(const absl::Status& end) {
   const std::lock_guard lock(mutex_);
-  // We cancelled this attempt ourselves, because it had waited long enough or
-  // the client is closed: that says nothing about the server.
+  // The client has cancelled this attempt itself, because it had waited long
+  // enough or the client is closed: that says nothing about the server.
   if (absl::IsCancelled(end)) return;
   last_end_ = end;
   changed_.notify_all();

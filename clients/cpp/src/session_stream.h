@@ -17,17 +17,18 @@
 namespace pando {
 inline namespace client {
 
-// The session as calls need to know it. Zeros: there is none.
+// The facts about a session that calls need. All are zero if there is none.
 struct Session {
   uint64_t id = 0;
   uint64_t epoch = 0;
   uint32_t page_tokens = 0;
 
-  // `handle`, or an empty one if it is from another boot of pandod.
+  // Returns `handle`, or an empty one if it is from another boot of pandod.
   PrefixHandle Usable(const PrefixHandle& handle) const {
     return id != 0 && handle.epoch == epoch ? handle : PrefixHandle();
   }
-  // REQUIRES: there is a session, or no tokens.
+  // Returns the number of whole pages in `tokens` tokens. REQUIRES: there is a
+  // session, or `tokens` is 0.
   uint32_t PagesOf(uint32_t tokens) const {
     return tokens == 0 ? 0 : tokens / page_tokens;
   }
@@ -78,8 +79,8 @@ class SessionStream {
   const Options options_;
   const std::unique_ptr<v1::Sessions::Stub> stub_;
 
-  // From the standard library, because Abseil waits by the wall clock: when
-  // that is set back, the stream would not be polled for as long.
+  // This mutex is from the standard library, because Abseil's waits by the wall
+  // clock: if that were set back, the stream would not be polled for as long.
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   bool stopping_ = false;

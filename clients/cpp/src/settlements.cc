@@ -9,7 +9,7 @@ namespace pando {
 inline namespace client {
 namespace {
 
-// The pause before a call whose outcome is not known is repeated.
+// The pause before a call that again has no answer is repeated.
 constexpr std::chrono::milliseconds kPause{500};
 
 }  // namespace

@@ -12,14 +12,15 @@
 namespace pando {
 inline namespace client {
 
-// Settles calls that ended without an answer, in the background: each is
-// repeated until the server tells what it did, and what it locked or reserved
-// is given back. Owned by Connection. Thread-safe; has a thread once there is
-// something to settle.
+// Settles calls that ended without an answer, in the background. It repeats
+// each call until the server says what it did, and gives back what the call has
+// locked or reserved. Owned by Connection. Thread-safe. Its thread starts when
+// there is something to settle.
 class Settlements {
  public:
-  // Repeats the call and gives back what it took. Called again until the server
-  // has answered. Must take no longer than one attempt of a call.
+  // Repeats a call and gives back what it took. It is called again until its
+  // status shows that the server has answered. Must take no longer than one
+  // attempt of a call.
   using Attempt = std::function<absl::Status()>;
 
   Settlements() = default;
@@ -28,7 +29,7 @@ class Settlements {
   Settlements& operator=(const Settlements&) = delete;
 
   void Add(Attempt attempt);
-  // Stops; the end of the session settles the rest.
+  // Stops the thread. The end of the session settles the rest.
   void End();
 
  private:

@@ -19,8 +19,8 @@ struct ShardMapping {
   std::shared_ptr<const void> owner;
 };
 
-// Maps host memory, or that of a GPU: anywhere, or at `wanted`.
-// FAILED_PRECONDITION: that address is not to be had.
+// Maps a shard in host memory or on a GPU, at the address `wanted`, or anywhere
+// if that is null. Returns FAILED_PRECONDITION if the address is not free.
 absl::StatusOr<ShardMapping> MapShard(const Shard& shard,
                                       const UniqueFd& descriptor,
                                       std::byte* wanted);

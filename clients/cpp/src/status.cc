@@ -16,7 +16,7 @@ namespace {
 constexpr char kReasonPayload[] = "pando/reason";
 constexpr char kRetryPayload[] = "pando/retry_after";
 
-// The first detail of this kind; empty when there is none.
+// Returns the first detail of this type; empty if there is none.
 template <typename Detail>
 Detail DetailIn(const google::rpc::Status& status) {
   for (const google::protobuf::Any& any : status.details()) {

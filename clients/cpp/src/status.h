@@ -1,4 +1,4 @@
-// Turns what gRPC says about a call into the statuses of this library.
+// Converts gRPC's statuses to those of this library.
 #ifndef PANDO_CLIENTS_CPP_SRC_STATUS_H_
 #define PANDO_CLIENTS_CPP_SRC_STATUS_H_
 
@@ -22,15 +22,16 @@ inline namespace client {
 // google.rpc.ErrorInfo that the server attached.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// The same for google.rpc.Status, in which a lane or a batch reports an error.
+// Does the same for a google.rpc.Status, in which a lane or a batch reports an
+// error.
 absl::Status FromStatusMessage(std::span<const std::byte> message);
 absl::Status FromStatusMessage(const google::rpc::Status& status);
 
 // Attaches the reason that ReasonOf returns.
 absl::Status WithReason(absl::Status status, std::string_view reason);
 
-// Whether the call failed because the connection broke, or because the server
-// ended and cancelled it; and not because the server refused it.
+// Returns whether the call failed because the connection broke, or because the
+// server ended and cancelled it, and not because the server refused it.
 bool IsUnanswered(const absl::Status& status);
 
 // Whether the call failed without an answer, so that the server may have acted

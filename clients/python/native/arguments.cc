@@ -88,7 +88,7 @@ Place WriteAfter(RequestWriter& request, uint32_t field, nb::handle after,
     request.Refuse();
     return {};
   }
-  // A handle of another boot stands for nothing.
+  // A handle of another boot of pandod is left out.
   if (*its_epoch != epoch) return {};
   RequestWriter message;
   message.Fixed64(1, epoch);

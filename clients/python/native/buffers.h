@@ -17,11 +17,11 @@ namespace pando::python {
 // Move-only.
 class Buffer {
  public:
-  // Throw nanobind::python_error for any other object.
+  // Both throw nanobind::python_error for any other object.
   static Buffer OfBytes(PyObject* object);
   static Buffer OfUint32s(PyObject* object);
-  // None, with no exception set, for an object that is no contiguous list of
-  // integers of 4 or 8 bytes.
+  // Returns none, with no exception set, if the object is no contiguous buffer
+  // of integers of 4 or 8 bytes.
   static std::optional<Buffer> OfIntegers(PyObject* object);
 
   Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, {})) {}

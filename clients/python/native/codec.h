@@ -25,7 +25,7 @@ enum class Kind {
   kFixed64,   // int
   kString,    // str
   kBytes,     // a contiguous buffer, such as bytes; back, bytes
-  kMessage,   // a tuple; None: not set
+  kMessage,   // a tuple, or None if it is not set
   kMessages,  // a list of tuples
   kUint32s,   // packed fixed32: a contiguous buffer of uint32; back, a numpy
               // array
@@ -62,9 +62,10 @@ class Codec {
   std::vector<Field> fields_;
 };
 
-// Serializes one tuple in two passes: the constructor computes the size, Write
-// writes to where the caller has found that much room. Every value is asked for
-// once and kept in between: an object of the caller's might give another.
+// Serializes one tuple in two passes: the constructor computes the size, then
+// Write writes to memory that the caller provides. Every value is read from
+// Python once and kept in between, because an object of the caller could give
+// another value the second time.
 class Encoding {
  public:
   // `values` is a tuple and outlives this.
@@ -73,7 +74,7 @@ class Encoding {
   Encoding& operator=(const Encoding&) = delete;
 
   size_t size() const { return size_; }
-  // REQUIRES: room for size() bytes.
+  // Writes the message. REQUIRES: `out` has room for size() bytes.
   void Write(std::byte* out);
 
  private:

@@ -9,7 +9,8 @@
 namespace pando::python {
 namespace {
 
-// The parts of cuda.h that are needed: the wheel is built without it.
+// The parts of cuda.h that are needed here, because the wheel is built without
+// it.
 using Result = int;
 using Device = int;
 using Context = void*;
@@ -46,7 +47,7 @@ struct Driver {
   Result (*unpin)(void*);
   Result (*to_device)(Address, const void*, size_t, Stream);
   Result (*to_host)(void*, Address, size_t, Stream);
-  // Null in a driver before CUDA 12.8.
+  // It is null in drivers before CUDA 12.8.
   Result (*batch)(Address* targets, Address* sources, size_t* sizes,
                   size_t count, CopyAttributes* attributes,
                   size_t* first_with_attributes, size_t attributes_count,
@@ -62,8 +63,8 @@ void Find(void* library, const char* name, Function*& function) {
   }
 }
 
-// Null where the driver does not have it. Later drivers have another function
-// of this name, and still give the one that is asked for.
+// Returns null if the driver does not have the function. Later drivers have
+// another function of this name, but return the version that is asked for.
 template <typename Function>
 void FindAsOf(int version, void* library, const char* name,
               Function*& function) {
@@ -115,7 +116,8 @@ void Check(Result result, const char* doing) {
 }
 
 void CopyInOneCall(const CopyList& list, Stream stream) {
-  // The driver reads these, and its declarations do not say so.
+  // The casts are safe: the driver only reads these, although its declarations
+  // do not say so.
   auto* const targets = const_cast<uint64_t*>(list.targets.data());
   auto* const sources = const_cast<uint64_t*>(list.sources.data());
   auto* const sizes = const_cast<uint64_t*>(list.sizes.data());
@@ -162,7 +164,8 @@ void CopyOnHost(const CopyList& list) {
   }
 }
 
-// While it lives, the device's primary context is the thread's.
+// Makes the device's primary context current on this thread, as long as it
+// lives.
 class CudaCopier::WithContext {
  public:
   explicit WithContext(Context context) {

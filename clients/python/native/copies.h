@@ -7,18 +7,21 @@
 
 namespace pando::python {
 
-// Pieces of memory to copy: as many addresses on either side as sizes.
+// Pieces of memory to copy. There is a target, a source and a size in bytes for
+// each.
 struct CopyList {
   std::span<const uint64_t> targets;
   std::span<const uint64_t> sources;
   std::span<const uint64_t> sizes;
 };
 
+// Copies between pieces of host memory.
 void CopyOnHost(const CopyList& list);
 
-// Copies between host memory and one GPU, on a stream of its own. Loads the
-// CUDA driver when it is made: this library is not linked to it. One thread at
-// a time may use it. Throws std::runtime_error with the driver's words.
+// Copies between host memory and one GPU, on a CUDA stream of its own. The
+// constructor loads the CUDA driver, because this library is not linked to it.
+// For one thread at a time. All methods throw std::runtime_error with the
+// driver's message.
 class CudaCopier {
  public:
   enum class Direction { kToDevice, kToHost };
@@ -28,14 +31,16 @@ class CudaCopier {
   CudaCopier& operator=(const CudaCopier&) = delete;
   ~CudaCopier();
 
-  // Returns when the bytes are there. One call of the driver for the whole list
-  // where it can (CUDA 12.8 and later), else one for each piece.
+  // Copies, and returns when all bytes are there. Makes one call of the driver
+  // for the whole list if it can (CUDA 12.8 and later), else one for each
+  // piece.
   void Copy(const CopyList& list, Direction direction);
 
-  // Makes host memory such that the GPU reads and writes it by itself.
+  // Pins host memory, so that the GPU reads and writes it directly.
   void Pin(uint64_t address, size_t size);
   void Unpin(uint64_t address);
 
+  // Returns whether Copy makes one call for the whole list.
   bool is_batched() const;
 
  private:

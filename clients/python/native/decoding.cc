@@ -1,4 +1,4 @@
-// Messages to tuples.
+// Converts messages to tuples.
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
@@ -24,13 +24,13 @@ T Checked(std::optional<T> read) {
   return *read;
 }
 
-// Takes over a new reference; throws where there is none.
+// Takes over a new reference; throws if it is null.
 nb::object Owned(PyObject* object) {
   if (object == nullptr) throw nb::python_error();
   return nb::steal(object);
 }
 
-// The value of a field that is not there.
+// Returns the value of a field that the message does not have.
 nb::object DefaultOf(const Field& field) {
   if (field.has_presence) return nb::none();
   switch (field.kind) {
@@ -56,8 +56,8 @@ nb::object DefaultOf(const Field& field) {
   return nb::none();
 }
 
-// Joins `before`, an array or nothing, and a further piece of the list. As a
-// rule a list comes in one piece.
+// Joins `before`, which is an array or null, and a further piece of the list. A
+// list nearly always comes in one piece.
 nb::object ArrayOf(const nb::object& before, Bytes piece) {
   if (piece.size() % sizeof(uint32_t) != 0) RaiseBroken();
   std::optional<Buffer> first;

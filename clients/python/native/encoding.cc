@@ -1,4 +1,4 @@
-// Tuples to messages.
+// Converts tuples to messages.
 #include <nanobind/nanobind.h>
 
 #include <limits>
@@ -17,7 +17,7 @@ namespace nb = nanobind;
   throw nb::python_error();
 }
 
-// "max_tokens is -1; must be from 0 to 4294967295", say.
+// The error is like "max_tokens is -1; must be from 0 to 4294967295".
 [[noreturn]] void RaiseOutOfRange(const Field& field, PyObject* value,
                                   const char* range) {
   PyErr_Clear();
@@ -65,7 +65,7 @@ uint64_t BoolOf(PyObject* value) {
   return static_cast<uint64_t>(truth);
 }
 
-// The number that is written for a field whose kind is one number.
+// Returns the number that is written for a field whose kind is a number.
 uint64_t NumberOf(const Field& field, PyObject* value) {
   switch (field.kind) {
     case Kind::kBool:
@@ -87,7 +87,7 @@ std::string_view TextOf(const Field& field, PyObject* value) {
   return {text, static_cast<size_t>(size)};
 }
 
-// A list or tuple, as a tuple, which other threads cannot change.
+// Returns a list or tuple as a tuple, which other threads cannot change.
 nb::tuple TupleOf(PyObject* value) {
   if (!PyList_Check(value) && !PyTuple_Check(value)) {
     Raise(PyExc_TypeError, "needs a list or tuple");
@@ -97,7 +97,7 @@ nb::tuple TupleOf(PyObject* value) {
   return nb::borrow<nb::tuple>(tuple);
 }
 
-// The items of a tuple, which outlives them.
+// The items of a tuple, which must outlive this object.
 class Items {
  public:
   explicit Items(PyObject* tuple)
@@ -132,7 +132,8 @@ std::byte* WriteBytes(const Field& field, const void* data, size_t size,
   return out + size;
 }
 
-// Whether a field with this number is left out, because it is the default.
+// Returns whether a field with this number is left out, because it is the
+// default.
 bool IsLeftOut(const Field& field, uint64_t number) {
   return number == 0 && !field.has_presence;
 }

@@ -12,25 +12,26 @@
 
 namespace pando::python {
 
-// The fields of a serialized message by their numbers, which are below 16:
-// numbers, and bytes where they lie. Fields with larger ones are passed over.
+// Gives access to the fields of a serialized message by their numbers. Only
+// fields with numbers below 16 are read, others are skipped. Bytes are not
+// copied.
 class FlatMessage {
  public:
-  // Throws nanobind::python_error where the bytes are no message. They outlive
-  // this.
+  // Throws nanobind::python_error if the bytes are no message. `bytes` must
+  // outlive this object.
   explicit FlatMessage(std::span<const std::byte> bytes);
 
-  // 0: it is not set.
+  // Returns the value of a number field; 0 if it is not set.
   uint64_t number(uint32_t field) const { return numbers_[field]; }
   uint32_t number32(uint32_t field) const {
     return static_cast<uint32_t>(numbers_[field]);
   }
-  // The bytes of a nested message; empty: it is not set.
+  // Returns the bytes of a nested message; empty if it is not set.
   std::span<const std::byte> message(uint32_t field) const;
-  // A new numpy array of a packed list of fixed32, followed by `rest`.
+  // Returns a new numpy array of a packed list of fixed32, followed by `rest`.
   nanobind::object NewArray(uint32_t field,
                             std::span<const std::byte> rest = {}) const;
-  // How many of them there are.
+  // Returns the length of a packed list of fixed32.
   size_t CountOf(uint32_t field) const;
 
  private:

@@ -68,7 +68,8 @@ nb::bytes Encode(const Codec& codec, nb::handle values) {
   return nb::cast<nb::bytes>(bytes);
 }
 
-// The values as a numpy array of uint32; None: see Uint32List.
+// Returns the values as a numpy array of uint32, or None if Uint32List cannot
+// take or write them.
 nb::object AsUint32(nb::handle values) {
   const std::optional<Uint32List> list = Uint32List::Of(values);
   if (!list) return nb::none();
@@ -92,7 +93,8 @@ class PyLane {
     if (lane_ == nullptr) throw std::runtime_error(error);
   }
 
-  // Returns a call that is not submitted yet; null if there is no room for it.
+  // Returns a call that is not submitted yet, or null if there is no room for
+  // it.
   std::unique_ptr<PendingCall> Prepare(uint32_t method, const Codec& request,
                                        nb::handle values, size_t answer_bytes,
                                        std::shared_ptr<Codec> response) {
@@ -104,8 +106,8 @@ class PyLane {
     return std::make_unique<PendingCall>(*std::move(call), std::move(response));
   }
 
-  // Makes one call and returns its answer as PendingCall.wait does; or, when
-  // something ended the wait, the call, which says what.
+  // Makes one call and returns its answer as PendingCall.wait does. If an error
+  // ended the wait, it returns the PendingCall, which keeps the error.
   nb::object Call(uint32_t method, const Codec& request, nb::handle values,
                   size_t answer_bytes, std::shared_ptr<Codec> response,
                   double timeout) {
@@ -163,8 +165,8 @@ class PyGauges {
   }
 
   // Returns (epoch, free, evictable, protected, reserved, quarantined,
-  // capacity, draining, policy), all of one moment; None if pandod was killed
-  // while it wrote them.
+  // capacity, draining, policy), all of one moment, or None if pandod was
+  // killed while it wrote them.
   nb::object Read() const {
     const std::optional<lane::Gauges> read = gauges_->Read();
     if (!read) return nb::none();
@@ -221,7 +223,8 @@ void CopyOnGpu(CudaCopier& copier, const Numbers& targets,
 NB_MODULE(_native, m) {
   namespace nb = nanobind;
   using namespace pando::python;
-  // Codecs live in modules of Python, which are not torn down at the exit.
+  // Codecs live in Python modules, which are not destroyed at exit, so nanobind
+  // would report leaks.
   nb::set_leak_warnings(false);
   m.doc() = "Lanes: calls to pandod over shared memory.";
   m.attr("SMALL_ANSWER_BYTES") = pando::lane::kSmallAnswerBytes;
@@ -250,7 +253,7 @@ NB_MODULE(_native, m) {
       .def_prop_ro("answers", &PyLane::answers)
       .def("await_answers", &PyLane::AwaitAnswers, nb::arg("seen"),
            nb::arg("timeout"));
-  // Their arguments may be None, and are given by their places.
+  // The arguments of these methods are positional, and may be None.
   const auto any = nb::arg().none();
   nb::class_<RequestCalls>(m, "RequestCalls")
       .def(nb::new_(&NewRequestCalls), nb::arg("lane"), nb::arg("sessions"),

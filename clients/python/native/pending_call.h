@@ -10,32 +10,34 @@
 
 namespace pando::python {
 
-// A call that was made on a lane, with what is needed to read its answer. Used
-// with the GIL held, by any thread.
+// A call on a lane, and the codec that reads its answer. Any thread may use it
+// while it holds the GIL.
 class PendingCall {
  public:
   PendingCall(lane::Call call, std::shared_ptr<Codec> response);
 
   lane::Call& call() { return call_; }
 
-  // Waits `timeout` seconds for an outcome; returns whether there is one.
+  // Waits at most `timeout` seconds for an outcome. Returns whether there is
+  // one.
   bool IsReady(double timeout);
 
-  // Returns the response; or, of a call that failed, a google.rpc.Status as
-  // bytes; or None when there is no answer or it is too large, so that the call
-  // must be made over gRPC. Raises TimeoutError after `timeout` seconds. May be
-  // called again.
+  // Waits for the answer and returns the response. For a call that failed, it
+  // returns a google.rpc.Status as bytes. It returns None if there is no answer
+  // or the answer is too large, so that the call must be made over gRPC. Raises
+  // TimeoutError after `timeout` seconds. May be called again.
   nanobind::object Wait(double timeout);
 
   // Whether there is an outcome.
   bool IsDone() const { return call_.Poll().has_value(); }
-  // Makes the answer end AwaitAnswers from now on. Returns false if it is there
-  // already.
+  // Makes the answer end Lane::AwaitAnswers from now on. Returns false if the
+  // call has an outcome already.
   bool WakeLane() { return call_.WakeLane(); }
 
-  // Keeps what has ended a wait for it, or the reading of its answer.
+  // Keeps the error that has ended a wait for the answer, or the reading of it.
   void Fail(const nanobind::python_error& error);
-  // Gives that away, or None: the collector does not see who keeps it here.
+  // Returns the kept error, or None, and keeps it no longer: Python's garbage
+  // collector does not see a reference that is kept here.
   nanobind::object TakeError();
 
  private:

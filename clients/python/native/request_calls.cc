@@ -28,8 +28,9 @@ constexpr uint64_t kRelock = 1;
 constexpr uint64_t kUnlock = 2;
 constexpr double kMaxMilliseconds = std::numeric_limits<uint32_t>::max();
 
-// Whether a method of a lock neither raises nor gives False. Python code calls
-// it again otherwise, and raises. An interrupt, which comes but once, goes on.
+// Calls a method of a lock. Returns whether it neither raised nor returned
+// False. If not, Python code calls it again and raises. An interrupt comes only
+// once, so it is passed on.
 bool Agrees(nb::handle lock, const char* method, nb::handle sessions) {
   try {
     return !lock.attr(method)(sessions).is(nb::handle(Py_False));
@@ -78,7 +79,8 @@ nb::object RequestCalls::MatchPrefix(double timeout, nb::handle make_lock,
   request.OptionalBool(7, touch);
   const Place place = PlaceOf(request, 8, after, prompt->size());
   if (*wait > 0) {
-    // Never zero, so that the answer to a wait that is over says so.
+    // It is never 0: otherwise the answer would say that the call did not wait,
+    // not that the wait is over.
     const double ms = std::min(*wait * 1000, kMaxMilliseconds);
     request.Number(9, static_cast<uint64_t>(std::max(std::ceil(ms), 1.0)));
   }
@@ -102,7 +104,7 @@ nb::object RequestCalls::MatchPrefix(double timeout, nb::handle make_lock,
                 nb::object taken = lock_id == 0 ? nb::none()
                                                 : make_lock(session_, lock_id,
                                                             matched, handle);
-                // A cap may end the match before the handle.
+                // With max_tokens the match may end before the handle does.
                 const size_t first_page =
                     std::min<size_t>(place.page, matched / page_tokens_);
                 return results_.Match(answer, std::move(taken), first_page,
@@ -162,7 +164,7 @@ nb::object RequestCalls::Insert(
   if (has_lock) {
     const bool is_in_doubt =
         !AttributeOf(lock, names().is_in_doubt).is(nb::handle(Py_False));
-    // The claim comes last, when nothing can fail any more but the sending.
+    // The lock is claimed last, when only the sending can still fail.
     if ((is_in_doubt && pages->size() > 0) ||
         !Agrees(lock, unlocks ? "claim" : "require_held", sessions_)) {
       return nb::none();

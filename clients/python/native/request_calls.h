@@ -18,7 +18,7 @@
 
 namespace pando::python {
 
-// The codec of each method's response, by the method's number.
+// The codecs of the methods' responses, by the numbers of the methods.
 using Responses = std::map<uint32_t, std::shared_ptr<Codec>>;
 
 // The calls that an engine makes for each request, on the lane of one session:
@@ -35,13 +35,14 @@ using Responses = std::map<uint32_t, std::shared_ptr<Codec>>;
 // released while a call waits.
 class RequestCalls {
  public:
-  // `results` is the module pando_kv.results, `begun` the type of a Begun.
-  // `responses` has the methods that are called.
+  // `results` is the module pando_kv.results, and `begun` the type Begun.
+  // `responses` must have all methods that are called here.
   RequestCalls(std::shared_ptr<lane::Lane> lane, nanobind::object sessions,
                nanobind::object session, nanobind::handle results,
                nanobind::object begun, Responses responses);
 
-  // Arguments as in pando_kv.Client; `make_lock` makes a lock of the client's.
+  // The arguments are those of pando_kv.Client. `timeout` is in seconds.
+  // `make_lock` makes the client's object for a lock.
   nanobind::object MatchPrefix(
       double timeout, nanobind::handle make_lock, nanobind::handle tokens,
       nanobind::handle name_space, nanobind::handle after,
@@ -59,22 +60,26 @@ class RequestCalls {
   nanobind::object AllocatePages(double timeout, nanobind::handle pages,
                                  nanobind::handle at_least,
                                  nanobind::handle name_space);
-  // These two have True for a result.
+  // The result of these two is True.
   nanobind::object FreePages(double timeout, nanobind::handle page_ids,
                              nanobind::handle generation);
-  // The locks are claimed, and of `session`.
+  // REQUIRES: the locks are claimed, and are of `session`.
   nanobind::object Unlock(double timeout, nanobind::handle session,
                           const nanobind::list& locks);
 
  private:
-  // Whether the session of the lane is the client's.
+  // Returns whether the session of the lane is the present session of the
+  // client.
   bool IsCurrent() const;
-  // Whether these page ids of the caller's are of the session.
+  // Returns whether the caller's page ids, which have this generation, are of
+  // the session.
   bool IsOfSession(nanobind::handle generation) const;
   uint64_t NextRequestId() const;
+  // Writes the handle `after`: see WriteAfter.
   Place PlaceOf(RequestWriter& request, uint32_t field, nanobind::handle after,
                 size_t tokens) const;
-  // None: the request is not plain, or there is no room for it.
+  // Writes the request to a new call. Returns none if the request is not plain,
+  // or if there is no room for it.
   std::optional<lane::Call> NewCall(lane::Method method,
                                     const RequestWriter& request,
                                     size_t answer_bytes) const;
@@ -83,7 +88,9 @@ class RequestCalls {
   nanobind::object Make(lane::Method method, lane::Call call,
                         uint64_t request_id, double timeout,
                         const Parse& parse) const;
+  // Makes a Begun, which holds `answer`.
   nanobind::object Begun(uint64_t request_id, nanobind::handle answer) const;
+  // Tells the client how many pages no session holds.
   void SetRoom(uint32_t free, uint32_t evictable) const;
 
   const std::shared_ptr<lane::Lane> lane_;

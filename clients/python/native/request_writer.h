@@ -16,37 +16,40 @@
 
 namespace pando::python {
 
-// Serializes a request from Python's values. It takes the plain ones, which
-// nearly all are; with another, or one that does not fit its field, the request
-// is not plain, and Python code makes it, or says what is wrong. Used with the
-// GIL held; runs no Python code.
+// Serializes a request from Python's values. It accepts only plain values:
+// exactly of Python's own types, and in the range of their fields. Nearly all
+// values are. With any other value the request is not plain; then Python code
+// makes the request, or says what is wrong. Used with the GIL held; runs no
+// Python code.
 class RequestWriter {
  public:
   bool is_plain() const { return is_plain_; }
 
-  // Fields whose zero is left out.
+  // These leave out a field whose value is zero.
   void Fixed64(uint32_t field, uint64_t value);
   void Number(uint32_t field, uint64_t value);
   void Fixed64s(uint32_t field, std::span<const uint64_t> values);
-  // These write a bool or an int, and return its value.
+  // These write a bool or an int. Bool and Uint32 return its value.
   bool Bool(uint32_t field, nanobind::handle value);
   uint32_t Uint32(uint32_t field, nanobind::handle value);
   void Int32(uint32_t field, nanobind::handle value);
-  // Fields that may be unset: None leaves them out.
+  // These write a field that may be unset: None leaves it out.
   void OptionalBool(uint32_t field, nanobind::handle value);
   void OptionalUint32(uint32_t field, nanobind::handle value);
   void OptionalText(uint32_t field, nanobind::handle value);
-  // A field with the message that another writer holds, which has no lists.
+  // Writes a field with the message that another writer holds. REQUIRES: that
+  // message has no lists.
   void Message(uint32_t field, const RequestWriter& message);
-  // The values from `begin` on; `list` outlives this. At most 3, and they come
-  // last in the request, in this order.
+  // Writes a packed list: the values of `list` from index `begin` on. `list`
+  // must outlive this object. A request has at most 3 lists; they come last in
+  // it, in the order of the calls.
   void List(uint32_t field, const Uint32List& list, size_t begin);
-  // There is a value that is not plain.
+  // Says that a value is not plain.
   void Refuse() { is_plain_ = false; }
 
   size_t size() const;
-  // REQUIRES: room for size() bytes. Returns false if a value of a list does
-  // not fit.
+  // Writes the request. Returns false if a value of a list does not fit.
+  // REQUIRES: `out` has room for size() bytes.
   bool Write(std::byte* out) const;
 
  private:
@@ -67,7 +70,7 @@ class RequestWriter {
   bool is_plain_ = true;
 };
 
-// A Python int from 0 to `max`; none for everything else.
+// Returns the value of a Python int from 0 to `max`; none for any other object.
 std::optional<uint64_t> PlainNumber(nanobind::handle value, uint64_t max);
 
 }  // namespace pando::python

@@ -19,7 +19,8 @@ ResultType::ResultType(nb::handle type,
 }
 
 nb::object ResultType::Make(std::initializer_list<nb::object> values) const {
-  // object.__new__, which keeps the values in the object itself where it can.
+  // This is object.__new__. Where it can, it keeps the values in the object
+  // itself.
   static const auto make =
       reinterpret_cast<newfunc>(PyType_GetSlot(&PyBaseObject_Type, Py_tp_new));
   static PyObject* const no_arguments = PyTuple_New(0);

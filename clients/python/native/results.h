@@ -16,11 +16,11 @@ namespace pando::python {
 // A frozen dataclass of pando_kv.results, made without its __init__.
 class ResultType {
  public:
-  // `fields` are all that it has.
+  // `fields` are the names of all its fields.
   ResultType(nanobind::handle type, std::initializer_list<const char*> fields);
 
   nanobind::handle type() const { return type_; }
-  // Makes one; there is a value for each field.
+  // Makes an object. REQUIRES: there is a value for each field.
   nanobind::object Make(std::initializer_list<nanobind::object> values) const;
 
  private:
@@ -31,7 +31,7 @@ class ResultType {
 // Makes the results of pando_kv.results from answers. Used with the GIL held.
 class Results {
  public:
-  // `module` is that one.
+  // `module` is pando_kv.results.
   explicit Results(nanobind::handle module);
 
   nanobind::handle namespace_type() const { return namespace_; }
@@ -46,7 +46,7 @@ class Results {
   nanobind::object Insert(const FlatMessage& answer, size_t first_token,
                           size_t first_page, std::span<const std::byte> own,
                           nanobind::object handle) const;
-  // None for an empty message.
+  // Makes a handle. Returns None for an empty message.
   nanobind::object Handle(std::span<const std::byte> message) const;
   nanobind::object Room(uint32_t free, uint32_t evictable) const;
 

@@ -11,18 +11,20 @@
 
 namespace pando::python {
 
-// Integers of a Python object that are to be written as uint32: of a list or
-// tuple of ints, of a buffer of 32 or 64 bits, or of what numpy makes such a
-// buffer of. Used with the GIL held. It names no errors: Python code
-// (_wire.as_uint32) takes what this does not, or says why it cannot.
+// The integers of a Python object, which are to be written as uint32. The
+// object is a list or tuple of ints, a buffer of integers of 32 or 64 bits, or
+// an object that numpy converts to such a buffer. Used with the GIL held. It
+// reports no errors: Python code (_wire.as_uint32) takes other objects, or says
+// why it cannot.
 class Uint32List {
  public:
-  // None: it is no such object.
+  // Returns none if it is no such object.
   static std::optional<Uint32List> Of(nanobind::handle object);
 
   size_t size() const { return size_; }
-  // Writes the values from `begin` on, at most size(). Returns false if one of
-  // them is no int, or does not fit. Runs no Python code.
+  // Writes the values from index `begin` on. Returns false if one of them is no
+  // int, or does not fit. Runs no Python code. REQUIRES: `begin` is at most
+  // size().
   bool Write(size_t begin, std::byte* out) const;
 
  private:

@@ -14,7 +14,8 @@ using Clock = lane::Lane::Clock;
 constexpr std::chrono::milliseconds kLongestWait{50};
 
 Clock::time_point After(double seconds) {
-  // The longest timeout: far enough, and nothing overflows.
+  // Longer timeouts are cut to this one, so that the addition does not
+  // overflow.
   constexpr double kYear = 365 * 24 * 3600;
   return Clock::now() + std::chrono::duration_cast<Clock::duration>(
                             Seconds(std::clamp(seconds, 0.0, kYear)));
@@ -22,9 +23,9 @@ Clock::time_point After(double seconds) {
 
 }  // namespace
 
-// While an interpreter ends, Python before 3.14 ends any thread that asks for
-// the GIL by unwinding it, which ends the whole process where a destructor is
-// on the way. So such a thread stays here until the process ends.
+// While an interpreter ends, Python before 3.14 unwinds any thread that asks
+// for the GIL. That would end the whole process if a destructor were on the
+// way, so such a thread stays here until the process ends.
 void TakeGil(PyThreadState* thread) {
   try {
     PyEval_RestoreThread(thread);
@@ -34,8 +35,8 @@ void TakeGil(PyThreadState* thread) {
 }
 
 bool AwaitOutcome(lane::Call& call, double timeout) {
-  // As a rule the outcome is there or comes soon, so we look without the clock
-  // and keep the GIL at first.
+  // The outcome is often there already, so the first look needs neither the
+  // clock nor a release of the GIL.
   if (call.Poll()) return true;
   const Clock::time_point deadline = After(timeout);
   while (true) {

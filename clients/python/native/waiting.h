@@ -11,12 +11,13 @@ namespace pando::python {
 
 using Seconds = std::chrono::duration<double>;
 
-// Takes the GIL again after PyEval_SaveThread.
+// Takes the GIL again after PyEval_SaveThread. Never returns if the interpreter
+// is ending.
 void TakeGil(PyThreadState* thread);
 
-// Waits `timeout` seconds for the outcome of a call, without the GIL; returns
-// whether there is one. Throws nanobind::python_error when a signal's handler
-// raises.
+// Waits at most `timeout` seconds for the outcome of a call, without the GIL.
+// Returns whether there is one. Throws nanobind::python_error if the handler of
+// a signal raises.
 bool AwaitOutcome(lane::Call& call, double timeout);
 
 }  // namespace pando::python

@@ -69,8 +69,8 @@ class WireReader {
     return size ? Take(*size) : std::nullopt;
   }
 
-  // Skips the value of a field of this wire type. Returns false when it is
-  // broken.
+  // Skips the value of a field of this wire type. Returns false if the value is
+  // malformed.
   bool Skip(WireType type) {
     switch (type) {
       case WireType::kVarint:
