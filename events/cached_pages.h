@@ -39,7 +39,7 @@ class CachedPages {
   const PageHash& hash(PageId page) const { return At(page).hash; }
   // The page before it in its prompt, or kPaddingPage if it begins the prompt.
   PageId parent(PageId page) const { return At(page).parent; }
-  // How many pages of the prompt end with it: 1 for the first page.
+  // Returns how many pages of the prompt end with it: 1 for the first page.
   uint32_t ordinal(PageId page) const { return At(page).ordinal; }
   const NamespaceKey& ns(PageId page) const { return *At(page).ns; }
   // The tokens that spell the page: page_tokens of them, one more in a bigram

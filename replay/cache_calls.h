@@ -35,7 +35,7 @@ struct Admission {
   // How many tokens at the start of the prompt were not sent, because the
   // handle covers them; 0 if the handle was gone.
   uint32_t skipped_tokens = 0;
-  // Where the match ended.
+  // The handle of the end of the match.
   Handle handle = {};
 };
 

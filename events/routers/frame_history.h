@@ -24,7 +24,7 @@ class FrameHistory {
   // REQUIRES: the number is one more than that of the frame before.
   void Append(Frame frame);
 
-  // Whether all frames from number `first` to the last one are held.
+  // Returns whether all frames from number `first` to the last one are held.
   bool HoldsAllFrom(uint64_t first) const;
   // Returns none if the frame is not held.
   std::optional<Frame> Find(uint64_t sequence) const;

@@ -28,9 +28,9 @@ class PublishedBlocks {
 
   uint32_t pages_per_block() const { return config_.pages_per_block; }
 
-  // Whether routers are told about this namespace at all. They take an empty
-  // extra key or salt for none; so a namespace with an empty one is left out,
-  // as its blocks would be taken for those of another namespace.
+  // Returns whether routers are told about this namespace at all. They take an
+  // empty extra key or salt for none; so a namespace with an empty one is left
+  // out, as its blocks would be taken for those of another namespace.
   bool Includes(const NamespaceKey& ns) const;
 
   // Calls `visit` with the blocks that end in `run`: cached pages that follow

@@ -64,8 +64,8 @@ bool ReplaySocket::TakeRequest() {
     return false;
   }
   peers_.Took(parts.back());
-  // The parts are who asks, the delimiter of ZMQ's requests, and a number.
-  // Anything else has no answer.
+  // The parts are the identity of the peer, the delimiter of ZMQ's requests,
+  // and a number. Other messages get no answer.
   if (parts.size() == 3 && parts[1].size() == 0 &&
       parts[2].size() == sizeof(uint64_t)) {
     Requests& requests = requests_[parts[0].to_string()];

@@ -34,7 +34,7 @@ class SubscriberSocket {
   // Reads new subscriptions and cancellations. Returns whether there is a new
   // subscription.
   bool TakeArrivals();
-  // How many subscriptions there were at the last TakeArrivals.
+  // Returns how many subscriptions there were at the last TakeArrivals.
   uint32_t subscribers() const { return subscribers_; }
 
  private:

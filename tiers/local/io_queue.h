@@ -39,7 +39,7 @@ class IoQueue {
 
   virtual ~IoQueue() = default;
 
-  // How many blocks may be moved at the same time.
+  // Returns how many blocks may be moved at the same time.
   virtual size_t depth() const = 0;
   // Begins to move a block. `tag` names it until Await returns it. The memory
   // of the block must stay valid and, for a write, unchanged until then.

@@ -26,7 +26,8 @@ inline namespace client {
 // Threads synchronise as with any memory, under two rules that keep workers
 // apart: write only to pages that your session has reserved, and read only
 // pages that a match or an insert gave you. Each process must attach by itself:
-// pandod cannot see who else writes to GPU memory that was passed on.
+// pandod cannot see which other processes write to GPU memory that was passed
+// on.
 class MappedPool {
  public:
   MappedPool(MappedPool&& other) noexcept = default;

@@ -27,7 +27,7 @@ inline namespace client {
 class Endpoint;
 class OperatorCalls;
 
-// As in ConnectOptions.
+// See ConnectOptions.
 struct OperatorOptions {
   std::string address = {};
   absl::Duration timeout = absl::Seconds(5);

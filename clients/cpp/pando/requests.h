@@ -83,7 +83,7 @@ struct Match {
   Lock lock;
   // The pages that MatchOptions::reserve_tokens asked for.
   ReservedPages reserved;
-  // Where the match ended.
+  // The handle of the end of the match.
   PrefixHandle handle;
   PendingOutcome pending = PendingOutcome::kNone;
   // How many tokens after the match a tier has, and which one. Zero when the
@@ -105,7 +105,7 @@ struct PrefixScore {
   uint32_t matched_tokens = 0;
   // Whether another request is computing the page after the match.
   bool is_pending = false;
-  // As in Match, with ScoreOptions::tell_loadable.
+  // See Match. They are set with ScoreOptions::tell_loadable.
   uint32_t loadable_tokens = 0;
   Tier loadable_tier = Tier::kNone;
 
@@ -188,13 +188,13 @@ struct InsertResult {
   // How many pages InsertOptions::after covers; zero when it was gone.
   uint32_t first_page = 0;
   uint32_t freed_duplicates = 0;
-  // Where the insert ended.
+  // The handle of the end of the insert.
   PrefixHandle handle;
 };
 
 struct LockOptions {
   Namespace ns = {};
-  // As MatchOptions::after.
+  // See MatchOptions::after.
   PrefixHandle after = {};
 };
 

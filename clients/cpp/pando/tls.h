@@ -7,15 +7,15 @@
 namespace pando {
 inline namespace client {
 
-// The certificates of a client over TCP: paths of PEM files, which are read
+// The certificates of a client over TCP, as paths of PEM files, which are read
 // when the client is made. The server's certificate must be signed by `ca` and
 // name the host of the address.
 struct TlsFiles {
   std::string ca;
   std::string certificate;  // the client's own, with its chain
   std::string key;
-  // The name that the server's certificate must have instead of that host, for
-  // an address that is a number. Empty: the host.
+  // The name that the server's certificate must have; if it is empty, that is
+  // the host of the address. It is for addresses that are numbers.
   std::string server_name = {};
 };
 

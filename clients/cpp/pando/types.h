@@ -25,13 +25,13 @@ using PageId = uint32_t;
 struct Namespace {
   std::optional<std::string> extra_key = {};
   std::optional<std::string> cache_salt = {};
-  // The cache compares pairs of neighbouring tokens (EAGLE) instead of tokens:
-  // n tokens are n - 1 units, pages hold units, and lengths of prefixes count
-  // units.
+  // Whether the cache compares pairs of neighbouring tokens (EAGLE) instead of
+  // tokens: n tokens are n - 1 units, pages hold units, and lengths of prefixes
+  // count units.
   bool bigram = false;
 };
 
-// Names the prefix that a match or an insert ended at. A later call may begin
+// Names the prefix at which a match or an insert ended. A later call may begin
 // there (`after`) and send only the tokens after it. Plain data: any worker of
 // this pandod may use it, in the same namespace. It protects nothing from
 // eviction; once the end of the prefix is evicted, calls with the handle send
@@ -40,14 +40,14 @@ struct PrefixHandle {
   // The boot of pandod that it belongs to.
   uint64_t epoch = 0;
   uint64_t node = 0;
-  // The length of the prefix in tokens, a multiple of page_tokens. Zero: the
-  // start of the prompt, as without a handle.
+  // The length of the prefix in tokens, a multiple of page_tokens. Zero stands
+  // for the start of the prompt, as if there were no handle.
   uint32_t tokens = 0;
 
   friend bool operator==(const PrefixHandle&, const PrefixHandle&) = default;
 };
 
-// How many pages of the pool are held by no session.
+// Says how many pages of the pool no session holds.
 struct PageRoom {
   uint32_t free = 0;
   uint32_t evictable = 0;
@@ -67,7 +67,7 @@ enum class Tier {
   kNone,
   kDisk,
   kHost,    // the memory of pandod
-  kShared,  // what many machines share
+  kShared,  // a store that many machines share
 };
 
 }  // namespace client

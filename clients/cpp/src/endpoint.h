@@ -25,7 +25,7 @@ inline namespace client {
 // Shared by a client and its watches. Immutable; thread-safe.
 class Endpoint {
  public:
-  // As in ConnectOptions.
+  // See ConnectOptions.
   struct Options {
     std::string address;
     std::optional<TlsFiles> tls;

@@ -34,8 +34,8 @@ absl::Status WithReason(absl::Status status, std::string_view reason);
 // server ended and cancelled it, and not because the server refused it.
 bool IsUnanswered(const absl::Status& status);
 
-// Whether the call failed without an answer, so that the server may have acted
-// on it.
+// Returns whether the call failed without an answer, so that the server may
+// have acted on it.
 bool MayHaveActed(const absl::Status& status);
 
 }  // namespace client

@@ -28,7 +28,7 @@ class PendingCall {
   // TimeoutError after `timeout` seconds. May be called again.
   nanobind::object Wait(double timeout);
 
-  // Whether there is an outcome.
+  // Returns whether there is an outcome.
   bool IsDone() const { return call_.Poll().has_value(); }
   // Makes the answer end Lane::AwaitAnswers from now on. Returns false if the
   // call has an outcome already.
