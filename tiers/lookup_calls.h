@@ -52,6 +52,8 @@ class LookupCalls {
     Kept kept;
   };
 
+  // Hands the answers to their calls, and runs the handlers of those that have
+  // all. Runs in the turn.
   void TakeAnswers();
   void ResumeWithDeadlineUntil(absl::Time deadline);
 

@@ -39,6 +39,8 @@ class PageCopiers {
   static absl::StatusOr<std::unique_ptr<PageCopiers>> Start(
       const Config& config, const KvPool* pool);
 
+  // Makes an object with which one tier copies pages. Fails if the pool cannot
+  // be mapped.
   absl::StatusOr<std::unique_ptr<PageBlocks>> MakeBlocks() const;
   // REQUIRES: there is a host tier.
   absl::StatusOr<std::unique_ptr<HostStore>> MakeHostStore() const;
@@ -49,6 +51,7 @@ class PageCopiers {
   PageCopiers(const Config& config, const KvPool* pool)
       : host_tier_bytes_(config.host_tier_bytes), pool_(pool) {}
 
+  // Makes the transfer memory and begins to serve the movers' socket.
   absl::Status StartMovers(const Config& config);
 
   const uint64_t host_tier_bytes_;

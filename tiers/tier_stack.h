@@ -46,6 +46,8 @@ class TierStack {
   // EraseForgotten must be called after it, by the load thread; that erases
   // them there.
   void Forget(std::optional<uint64_t> ns_digest);
+  // Erases what Forget and SetModel have made the local tiers forget. Waits for
+  // the disk.
   void EraseForgotten();
   // Says which configuration of the model computes from now on. EraseForgotten
   // must be called after it, too.

@@ -58,6 +58,8 @@ class Tiers {
     const KvPool* pool;
   };
 
+  // Opens the tiers, and begins to serve pando-movers if there is a socket for
+  // them. Fails if memory, a folder, a store or the socket cannot be had.
   static absl::StatusOr<std::unique_ptr<Tiers>> Start(const Config& config,
                                                       const Parts& parts);
   ~Tiers();

@@ -54,6 +54,7 @@ class BlockFiles {
   // `ordinal` are evicted first after a restart.
   absl::Status Write(const BlockName& name, std::span<std::byte> value,
                      uint32_t ordinal);
+  // Deletes the file of a block. Returns OK if there is none.
   absl::Status Erase(const BlockName& name);
   // Takes all blocks of a kind away, also for the time after a kill or a crash
   // of the machine. FreeSome deletes their files later.

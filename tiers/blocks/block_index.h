@@ -32,6 +32,7 @@ class BlockIndex {
   BlockIndex(uint64_t max_bytes, uint64_t max_blocks)
       : max_bytes_(max_bytes), max_blocks_(max_blocks) {}
 
+  // Returns whether the tier has the block, so that it can be loaded.
   bool Has(const BlockName& name) const;
   // Returns whether the tier has the block, or is writing it.
   bool Knows(const BlockName& name) const { return Find(name) != kNone; }

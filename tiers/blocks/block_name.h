@@ -26,6 +26,7 @@ struct TierKind {
   uint64_t name() const;
 };
 
+// Returns a kind of the block memory as tiers know it.
 TierKind TierKindOf(const BlockKind& kind);
 
 // The name of a block in a tier.

@@ -90,6 +90,8 @@ class BlockStores {
 
   void Queue(Note note, size_t most_bytes);
   void Run();
+  // Takes in the blocks that earlier processes have left, as far as there is
+  // room.
   void TakeStock();
   // Does the erasures that wait, which go before all else. Returns whether the
   // thread goes on.

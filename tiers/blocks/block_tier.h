@@ -49,6 +49,8 @@ class BlockTier {
     TurnActions* actions;
   };
 
+  // Opens the folder and starts the threads of the tier. Fails if the folder
+  // cannot be used: see BlockFiles::Open.
   static absl::StatusOr<std::unique_ptr<BlockTier>> Start(const Config& config,
                                                           const Parts& parts);
   ~BlockTier();
@@ -63,6 +65,7 @@ class BlockTier {
   // the handler of `call` runs again once it does, unless EndWait is called
   // first.
   bool AreRenewed(Resumable& call);
+  // Ends the wait of a call that AreRenewed has begun, if it still waits.
   void EndWait(Resumable& call) { waits_.erase(&call); }
 
   // Stores published blocks if Config::stores_at_once is set.

@@ -99,6 +99,8 @@ class KeptBlocks {
   // tier knows the block, or its kind was renewed since the start. Must not be
   // called after EndStock.
   bool Restore(const BlockName& name, uint64_t bytes);
+  // Says that all blocks of earlier processes were taken in. It may now forget
+  // which kinds were renewed since the start.
   void EndStock();
 
   struct Totals {

@@ -17,7 +17,8 @@ namespace pando {
 // copies never fail.
 class MappedPages final : public PageBlocks {
  public:
-  // The pool must be in host memory.
+  // Maps the pool; fails if that is not possible. REQUIRES: the pool is in host
+  // memory.
   static absl::StatusOr<std::unique_ptr<MappedPages>> Map(const KvPool& pool);
   ~MappedPages() override;
 

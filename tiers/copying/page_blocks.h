@@ -22,6 +22,7 @@ class PageBlocks {
   PageBlocks(const PageBlocks&) = delete;
   PageBlocks& operator=(const PageBlocks&) = delete;
 
+  // The size of a block: all bytes of a page in all shards.
   uint64_t block_bytes() const;
   // Returns a digest of `model` and of the shape of the pages. Pools with the
   // same digest may exchange blocks. Strides do not count, because they depend

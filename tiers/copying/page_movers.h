@@ -63,6 +63,7 @@ class PageMovers {
 
   // Returns whether every device has a mover that is ready.
   bool AreReady() const;
+  // Returns an entry for each device of the pool.
   std::vector<Presence> presence() const;
 
  private:
@@ -96,6 +97,8 @@ class PageMovers {
   // refused.
   absl::StatusOr<size_t> Admit(const mover::Hello& hello,
                                const UnixPeer& peer) const;
+  // Sends the welcome, which describes the shards of a device, with their
+  // descriptors.
   absl::Status Describe(const Device& device, int socket) const;
 
   std::vector<std::shared_ptr<MoverConnection>> connections() const;

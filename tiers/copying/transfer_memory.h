@@ -38,6 +38,8 @@ class TransferMemory {
     std::byte* const data_;
   };
 
+  // Allocates the memory: some blocks of `block_bytes` bytes, and
+  // `host_tier_bytes` bytes for the host tier.
   static absl::StatusOr<std::unique_ptr<TransferMemory>> Make(
       uint64_t block_bytes, uint64_t host_tier_bytes);
 

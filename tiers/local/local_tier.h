@@ -63,6 +63,8 @@ class LocalTier final : public StoreTarget, public TierChanges {
   // called after it: it erases their records, so that they are not found after
   // a restart, and frees their slots.
   void Forget(std::optional<uint64_t> ns_digest);
+  // Erases the records of the blocks that Forget and SetModel have forgotten,
+  // and frees their slots. Waits until the disk has done so.
   void EraseForgotten();
   // Says which configuration of the model computes from now on; it is 0 before
   // that. Called once. Forgets, as Forget does, the blocks that an earlier
@@ -85,15 +87,19 @@ class LocalTier final : public StoreTarget, public TierChanges {
     bool is_done = false;
   };
 
+  // Takes in the blocks that an earlier process has stored.
   void Restore();
   // Adds a change for each reported block that is gone.
   void NoteGone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Copies the page to its block. Returns the transfer that writes the block,
   // or none after an error.
   std::optional<Transfer> BeginWrite(Write& write, std::byte* buffer);
+  // Erases the record of a slot; logs an error.
   void Erase(uint32_t slot) const;
   // Returns whether a write succeeded; counts and logs it if not.
   bool Check(const absl::Status& written, uint32_t slot);
+  // Makes a written block findable, or frees its slot if the write failed or
+  // was not confirmed.
   void EndWrite(const Write& write, bool is_confirmed);
   // Returns the transfer that reads the block, or none if it is not stored any
   // more.

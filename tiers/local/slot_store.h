@@ -39,6 +39,7 @@ class SlotStore {
 
   virtual ~SlotStore() = default;
 
+  // The number of slots.
   virtual uint32_t slots() const = 0;
   // The size of a buffer for one block. It is 0 if blocks are used in place, in
   // their slots.
@@ -55,6 +56,7 @@ class SlotStore {
   // write, the slot's old record must be erased. After it, WriteRecord makes
   // the block findable after a restart, if blocks outlive the process.
   virtual FilePart PartOf(uint32_t slot) const = 0;
+  // These write and erase the record of a slot.
   virtual absl::Status WriteRecord(uint32_t slot,
                                    const Record& record) const = 0;
   virtual absl::Status EraseRecord(uint32_t slot) const = 0;
