@@ -49,8 +49,8 @@ struct BlockName {
 PageHash TierKeyOf(std::string_view key);
 
 // Returns the name of a key in the header of its block, which no two keys
-// share. For a key of more than 32 bytes it is a SHA-256, which is slow: do not
-// call it in the turn.
+// share. For a key of more than 32 bytes it is a SHA-256, which is slow, so do
+// not call this in the turn.
 PageHash SealedKeyOf(std::string_view key);
 
 }  // namespace pando

@@ -29,8 +29,8 @@ constexpr mode_t kSocketMode = 0600;
 // At most so many newcomers may wait to say hello; a further one replaces the
 // oldest.
 constexpr size_t kMaxNewcomers = 64;
-// How long no connection is accepted when no descriptor is free, and how late a
-// newcomer's time may end.
+// When no descriptor is free, no connection is accepted for this time. A
+// newcomer's wait may end late by as much.
 constexpr int kRetryMs = 100;
 // In the list of watched descriptors, two others come before those of
 // newcomers.

@@ -32,8 +32,8 @@ struct BlockKey {
 // leaves the rest of its blocks undone. Owned by RemoteBlocks; thread-safe.
 class RemoteStore {
  public:
-  // A block to get or to put, and how that went. All values of a store have the
-  // same length.
+  // A block to get or to put, and how that went. In a store that machines
+  // share, all values have the same length.
   struct Transfer {
     BlockKey key;
     std::span<std::byte> value;

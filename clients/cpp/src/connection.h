@@ -142,8 +142,9 @@ class Connection {
                        const v1::LockRequest& request);
   void SettleIfUnknown(const absl::Status& status,
                        const v1::AllocatePagesRequest& request);
-  // For a call that must be carried out and is safe to repeat: if the server
-  // may not have answered it, repeats it in the background.
+  // Must be called after a call that ended with `status`, has to be carried
+  // out, and is safe to repeat. If there was no answer, this repeats the call
+  // in the background.
   template <typename Stub, typename Request, typename Response>
   void RepeatIfUnknown(const absl::Status& status, Stub& stub,
                        Method<Stub, Request, Response> method,
@@ -155,8 +156,9 @@ class Connection {
     });
   }
 
-  // Makes attempts until one does not end with a broken connection, as long as
-  // the session lives and `deadline` has not passed.
+  // Makes attempts until one does not end with a broken connection. Gives up
+  // when the session is lost, `deadline` has come, or most of a second has
+  // passed.
   absl::Status Repeat(uint64_t session_id, absl::Time deadline,
                       const std::function<absl::Status()>& attempt) const {
     return Repeat(deadline, attempt, [&] { return CheckSession(session_id); });

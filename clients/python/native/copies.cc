@@ -63,8 +63,9 @@ void Find(void* library, const char* name, Function*& function) {
   }
 }
 
-// Returns null if the driver does not have the function. Later drivers have
-// another function of this name, but return the version that is asked for.
+// Finds a function in the form that it had in CUDA `version`; `function` is
+// null if the driver does not have it. Later drivers have another function of
+// this name, but still return the form that is asked for.
 template <typename Function>
 void FindAsOf(int version, void* library, const char* name,
               Function*& function) {

@@ -20,8 +20,8 @@ void CopyOnHost(const CopyList& list);
 
 // Copies between host memory and one GPU, on a CUDA stream of its own. The
 // constructor loads the CUDA driver, because this library is not linked to it.
-// For one thread at a time. All methods throw std::runtime_error with the
-// driver's message.
+// For one thread at a time. Throws std::runtime_error with the driver's message
+// when a call of the driver fails.
 class CudaCopier {
  public:
   enum class Direction { kToDevice, kToHost };
