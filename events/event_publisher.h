@@ -15,9 +15,9 @@ namespace pando {
 
 // Takes the cache's raw events, hashes the pages and calls the sinks. It does
 // so on a thread of its own, so no call of the cache waits for it. The thread
-// sleeps until Start. Then it asks the sinks every few milliseconds whether
-// they listen; while none does, no event is kept or hashed. Owned by
-// EventsService.
+// sleeps until Start. Then it asks the sinks after each turn whether they
+// listen: every 2 ms, or every 20 ms while none does. Meanwhile no event is
+// kept or hashed. Owned by EventsService.
 class EventPublisher {
  public:
   // `cache` and `sinks` must outlive this object.

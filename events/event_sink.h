@@ -29,11 +29,11 @@ class EventSink {
   virtual void Hit(const CachedPages&, PageId /*last*/) {}
   // Nothing is cached any more.
   virtual void Cleared() = 0;
-  // Called every few milliseconds, after the events of that time. `pages` knows
-  // all that is cached; it is null if no sink listened, because nothing is
-  // known then. Returns whether this sink listens. If it does, it is called for
-  // the events that follow, and `pages` is not null at the end of the next
-  // turn.
+  // Called every few milliseconds (less often while no sink listens), after the
+  // events of that time. `pages` knows all that is cached; it is null if no
+  // sink listened, because nothing is known then. Returns whether this sink
+  // listens. If it does, it is called for the events that follow, and `pages`
+  // is not null at the end of the next turn.
   virtual bool EndTurn(const CachedPages* pages) = 0;
 };
 

@@ -51,7 +51,8 @@ bool TierLoads::IsWorthALookup(const PrefixQuery& query, LoadAction action) {
   if (!score.ok()) return false;
   const size_t least =
       action == LoadAction::kAwait ? min_load_tokens_ : page_tokens_;
-  // If a worker computes the next page, a call that waits waits for that.
+  // While the next page is pending, kAwait needs no load: the call waits for
+  // that page.
   const bool may_load = action != LoadAction::kAwait || !score->is_pending;
   return may_load && WantedPages(query, page_tokens_) * page_tokens_ >=
                          score->matched_tokens + least;
@@ -183,8 +184,9 @@ Kept TierLoads::LookUp(Lookup& lookup) {
   const std::span<const PageHash> rest = std::span(hashes).subspan(cached);
   TierStack::KeptRun kept = tiers_->CountKept(rest);
   if (lookup.action == LoadAction::kStart && score->is_pending) {
-    // A worker computes the next page, and may publish it only at the end of a
-    // long answer: so kStart reports only what loads bring.
+    // A worker may be computing the next page, and publish it only at the end
+    // of a long answer. So kStart reports nothing as kept unless a load of this
+    // prompt has begun.
     const size_t loading = CountLoading(hashes, cached);
     if (loading == 0) return {};
     if (loading > kept.pages) {

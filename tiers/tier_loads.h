@@ -82,7 +82,7 @@ class TierLoads final : public PrefixLoader {
     uint64_t ns_digest;
     std::vector<PageHash> hashes;  // of the prompt, up to the last page to load
     Mover::Reservation reservation;
-    KeptBytes kept;  // the lookup's account; its tokens took no less memory
+    KeptBytes kept;  // the lookup's account; `hashes` takes no more than it
 
     size_t locked_pages() const {
       return reservation.matched_pages + reservation.pages.size();

@@ -34,9 +34,9 @@ constexpr size_t RoundUp(size_t bytes) {
 
 uint32_t ThisCpu() { return static_cast<uint32_t>(sched_getcpu()); }
 
-// Returns how often this process, or its parents, forked since the first lane
-// was opened. A child has another number than its parent; reading it takes no
-// system call.
+// Returns how many forks lie between the process that opened the first lane and
+// this one. Only a child's number grows, so it differs from its parent's.
+// Reading it takes no system call.
 uint32_t Forks() {
   static std::atomic<uint32_t> forks = 0;
   static const int counted =

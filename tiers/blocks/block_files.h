@@ -62,7 +62,7 @@ class BlockFiles {
   struct Freed {
     uint64_t bytes = 0;  // so many were freed, as BytesOnDisk counts them
     bool may_be_more = false;
-    bool is_all = false;  // no file is left, not even an undeletable one
+    bool is_all = false;  // none of these is left, not even an undeletable one
   };
   // Deletes some of the files that EraseKind has taken away.
   Freed FreeSome();

@@ -139,7 +139,8 @@ bool BlockStores::EraseAll() {
   }
 }
 
-// When no file is left, it also frees bytes whose files were gone before.
+// When no erased file is left, it also frees the bytes that were counted for
+// files which were gone already.
 void BlockStores::FreeSome() {
   const BlockFiles::Freed freed = parts_.files->FreeSome();
   may_free_ = freed.may_be_more;

@@ -60,7 +60,8 @@ class BlockStores {
   // are not found even after a kill.
   bool WasErased(uint64_t erasures) const;
 
-  // Stores no more blocks; erasures go on.
+  // Drops all waiting keys and takes no more. Keys that are being stored, and
+  // erasures, go on.
   void BeginDrain();
 
  private:

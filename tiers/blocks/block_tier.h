@@ -61,9 +61,9 @@ class BlockTier {
   // Takes in the kinds that ResetKinds has answered. Blocks of earlier
   // generations are not found in the tier any more.
   void Renewed(std::span<const BlockKind> kinds);
-  // Returns whether this also holds for later pandods on this folder. If not,
-  // the handler of `call` runs again once it does, unless EndWait is called
-  // first.
+  // Returns whether the blocks that Renewed has taken away stay away for later
+  // pandods on this folder, too. If not, the handler of `call` runs again once
+  // it does, unless EndWait is called first.
   bool AreRenewed(Resumable& call);
   // Ends the wait of a call that AreRenewed has begun, if it still waits.
   void EndWait(Resumable& call) { waits_.erase(&call); }

@@ -19,9 +19,9 @@
 namespace pando {
 
 // The connection to one pando-mover, from its welcome until its process has
-// ended. The mover may write until then, so its copies are over only when its
-// process has ended. While a mover is stopped (SIGSTOP), its copies stay under
-// way. Owned by PageMovers; thread-safe.
+// ended. A copy without a reply is over only then, because the mover may write
+// until then; while a mover is stopped (SIGSTOP), its copies stay under way.
+// Owned by PageMovers; thread-safe.
 class MoverConnection {
  public:
   // A copy that the mover was told to make. The connection's mutex guards it.

@@ -177,7 +177,7 @@ absl::Status PageMovers::Welcome(const UnixPeer& peer, UniqueFd& socket) {
   ASSIGN_OR_RETURN(UniqueFd stop, MakeEvent());
   const Device& device = devices_[number];
   RETURN_IF_ERROR(Describe(device, socket.get()));
-  fcntl(socket.get(), F_SETFL, 0);  // from now on its own thread reads it
+  fcntl(socket.get(), F_SETFL, 0);  // blocks from now on: its own thread reads
   auto mover = std::make_shared<MoverConnection>(
       std::move(socket), std::move(process), std::move(stop), peer, times_,
       device.name);

@@ -88,7 +88,8 @@ class PageMovers {
   void Run();
   // Accepts the next newcomer. Returns false when no descriptor is free.
   bool Accept();
-  // Ends the wait for newcomers that have not said hello in time.
+  // Greets the newcomers whose time is up, although they have not said hello:
+  // they get a refusal.
   void GreetLate();
   // Welcomes a mover that has said hello, or tells it why not.
   void Greet(UniqueFd socket);

@@ -12,7 +12,8 @@ namespace {
 
 // There are as many blocks as the disk tier has threads that copy.
 constexpr uint64_t kBlocks = 8;
-// A device copies only pinned memory, which begins at a page of the system.
+// The movers pin this memory for their devices, so it and the blocks on their
+// way begin at pages of the system.
 constexpr uint64_t kAlignment = 4096;
 
 uint64_t RoundedUp(uint64_t bytes) {

@@ -31,8 +31,8 @@ class DiskStore final : public SlotStore {
     std::string folder;
     uint64_t max_bytes = 0;    // of all files together
     uint64_t block_bytes = 0;  // of one block
-    // Names the model and the shape of the blocks; blocks that were stored
-    // under another digest are not used.
+    // Names the model and the shape of the blocks. Open empties the tier if it
+    // was made with another digest or another block_bytes.
     uint64_t digest = 0;
   };
 

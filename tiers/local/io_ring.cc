@@ -72,8 +72,8 @@ IoQueue::Done IoRing::Await() {
   const Transfer& transfer = transfers_[tag];
   const bool is_whole =
       moved >= 0 && static_cast<size_t>(moved) == transfer.part.bytes;
-  // If the kernel moved only a part, a plain call moves the block again, or
-  // says why it cannot.
+  // If the kernel moved only a part, or failed, a plain call moves the whole
+  // block again, or says why it cannot.
   return {tag, is_whole ? absl::OkStatus() : Move(transfer)};
 }
 

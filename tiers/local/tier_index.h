@@ -102,7 +102,8 @@ class TierIndex {
   std::vector<Forgotten> ForgetIf(
       const std::function<bool(const Block&)>& is_meant);
   bool EvictOne();
-  // Takes a stored block out of by_use_, so that it is not found any more.
+  // Makes a stored block forgotten: it is not found any more, and has no place
+  // in by_use_. Notes it in gone_ if it was reported.
   void Lose(const PageHash& hash, Block& block);
   void Forget(const PageHash& hash);
 

@@ -14,8 +14,8 @@
 namespace pando {
 
 // A connection that carries bytes. Deadlines are of MonotonicNow; a call that
-// passes its deadline returns DEADLINE_EXCEEDED. After an error the connection
-// must not be used any more. For one thread at a time.
+// would wait past its deadline returns DEADLINE_EXCEEDED. After an error the
+// connection must not be used any more. For one thread at a time.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;

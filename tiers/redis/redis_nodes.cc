@@ -5,9 +5,9 @@
 namespace pando {
 namespace {
 
-// The most idle connections, more than a cluster of twenty nodes needs. There
-// must be a limit, because nodes come and go, and a server may name any number
-// of others.
+// The most idle connections; when one more is given back, all idle ones are
+// closed. A cluster of twenty nodes needs fewer. There must be a limit, because
+// nodes come and go, and a server may name any number of others.
 constexpr size_t kMaxIdle = 256;
 
 }  // namespace

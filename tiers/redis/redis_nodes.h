@@ -16,7 +16,8 @@
 namespace pando {
 
 // A pool of connections to servers: for each server as many as threads have
-// used at once, within a limit. Owned by RedisClient; thread-safe.
+// used at once. If too many are idle, all servers together, it closes all idle
+// ones. Owned by RedisClient; thread-safe.
 class RedisNodes {
  public:
   explicit RedisNodes(RedisLogin login) : login_(std::move(login)) {}

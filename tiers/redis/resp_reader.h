@@ -59,7 +59,7 @@ class RespReader {
   absl::StatusOr<RespReply> Read(size_t max_bytes, absl::Time deadline);
   // Reads a reply whose text goes to `value`, which it must fill exactly: the
   // kind of the reply is then kValue. A text of another length is thrown away
-  // (kOtherLength). Other replies are read as by Read.
+  // (kOtherLength). Other replies are read as by Read(kMaxShortReply).
   absl::StatusOr<RespReply> ReadInto(std::span<std::byte> value,
                                      absl::Time deadline);
   // Returns whether all bytes that were read belong to replies that were

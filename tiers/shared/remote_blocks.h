@@ -39,8 +39,8 @@ class RemoteBlocks {
   StoreEraser& eraser() { return eraser_; }
   const StoreEraser& eraser() const { return eraser_; }
 
-  // Returns how many blocks a window of about `window_bytes` bytes holds: at
-  // least one.
+  // Returns how many blocks a window of at most about `window_bytes` bytes
+  // holds: from 1 to 32.
   size_t BlocksOf(size_t window_bytes) const;
   std::shared_ptr<BlockWindow> NewWindow(size_t blocks) const;
   // Erases a block in the store. Returns whether that succeeded, and logs an

@@ -11,7 +11,7 @@ namespace pando {
 namespace {
 
 constexpr size_t kAskers = 2;
-// The bytes of a window. A block that is larger has a window of its own.
+// The most bytes of a window; a larger block has a window of its own.
 constexpr size_t kLoadWindowBytes = size_t{32} << 20;
 
 // Returns whether the store has answered, whether it has the block or not.

@@ -19,7 +19,7 @@ struct BlockKey {
   uint64_t ns_digest = 0;  // of the page's namespace
   PageHash hash = {};
   // The number of the page in its prompt: 1 for the first page. Only Put and
-  // Touch use it; it is 0 in other calls.
+  // Touch use it; callers of other methods need not set it.
   uint32_t ordinal = 0;
 };
 
@@ -49,7 +49,8 @@ class RemoteStore {
   virtual ~RemoteStore() = default;
 
   // Returns how many blocks at the front the store has, as far as it found out
-  // before the deadline; an error if it found out nothing.
+  // before the deadline, which may be 0. Returns an error if the store failed
+  // at the first block; after that it may return the blocks before the failure.
   virtual absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
                                                 absl::Time deadline) = 0;
   // Fills the values, and sets the status of each block: NOT_FOUND if the store

@@ -10,8 +10,8 @@
 namespace pando {
 namespace {
 
-// The size of a window; a larger block has a window of its own. Two windows are
-// used at once.
+// The most bytes of a window; a larger block has a window of its own. Two
+// windows are used at once.
 constexpr size_t kStoreWindowBytes = size_t{16} << 20;
 
 }  // namespace

@@ -26,8 +26,9 @@ class SharedKey {
   static constexpr size_t kMacBytes = 32;
   using Mac = std::array<std::byte, kMacBytes>;
 
-  // Reads the secret: all bytes of the file. Fails if users other than its
-  // owner, or root's group, may read the file.
+  // Reads the secret: all bytes of the file. Fails unless the file belongs to
+  // this process's user and no other user has rights to it, or it belongs to
+  // root and only root and the file's group, which must not write, have any.
   static absl::StatusOr<std::unique_ptr<SharedKey>> Read(
       const std::string& path);
   explicit SharedKey(std::span<const std::byte> secret);

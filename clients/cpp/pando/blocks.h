@@ -141,8 +141,8 @@ struct AcquireOptions {
 //
 // The caller names its locks and reservations by numbers from 1 on that its
 // session has not used before. If a call that takes a lock or a reservation
-// fails, it holds nothing, or is given back in the background; its number must
-// not be used again. A call takes at most 16,384 keys.
+// fails, nothing is held, or what is held is given back in the background; the
+// number must not be used again. A call takes at most 16,384 keys.
 class BlockClient {
  public:
   // Maps the block memory.

@@ -226,8 +226,8 @@ class Client {
   // Evicts everything that is not locked in one namespace.
   absl::StatusOr<FlushResult> Flush(const Namespace& ns);
 
-  // Changes the eviction policy of the running cache, which evicts nothing.
-  // Returns the previous policy.
+  // Changes the eviction policy of the running cache. The change itself evicts
+  // nothing. Returns the previous policy.
   absl::StatusOr<std::string> SetEvictionPolicy(const std::string& policy);
 
   // Begins to watch what enters and leaves the cache. A snapshot comes first:

@@ -58,8 +58,8 @@ class Operator {
   absl::StatusOr<FlushResult> Flush(const Namespace& ns);
   absl::StatusOr<FlushResult> FlushNumber(uint64_t namespace_number);
 
-  // Changes the eviction policy of the running cache, which evicts nothing.
-  // Returns the previous policy.
+  // Changes the eviction policy of the running cache. The change itself evicts
+  // nothing. Returns the previous policy.
   absl::StatusOr<std::string> SetEvictionPolicy(const std::string& policy);
 
   // The namespaces with something cached or locked, the largest first.

@@ -16,11 +16,11 @@
 
 namespace pando::python {
 
-// Serializes a request from Python's values. It accepts only plain values:
-// exactly of Python's own types, and in the range of their fields. Nearly all
-// values are. With any other value the request is not plain; then Python code
-// makes the request, or says what is wrong. Used with the GIL held; runs no
-// Python code.
+// Serializes a request from Python's values. It accepts only plain values,
+// which nearly all are: bools, text, lists of Uint32List, and ints (exactly of
+// type int) that are not negative and fit their fields. With any other value
+// the request is not plain; then Python code makes the request, or says what is
+// wrong. Used with the GIL held; runs no Python code.
 class RequestWriter {
  public:
   bool is_plain() const { return is_plain_; }
