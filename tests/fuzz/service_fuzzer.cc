@@ -230,7 +230,7 @@ class Calls {
       case 1:
         return Call<v1::GetStatsRequest, v1::GetStatsResponse>(
             [this](auto& in, auto& out) {
-              return admin_.GetStats(in, out, call_);
+              return Finish([&] { return admin_.GetStats(in, out, call_); });
             });
       case 2:
         return Call<v1::SetEvictionPolicyRequest,
