@@ -48,12 +48,10 @@ struct Method {
   using Handler = std::function<std::optional<absl::Status>(
       const Request&, Response&, WaitingCall&)>;
 
-  Method(std::string of_service, std::string its_name, Handler carry_out,
-         Waiting may_wait)
+  Method(std::string of_service, std::string its_name, Handler carry_out)
       : service(std::move(of_service)),
         name(std::move(its_name)),
         handler(std::move(carry_out)),
-        waiting(may_wait),
         permission(PermissionFor(service, name)),
         needs_pages(NeedsPages(service, name)),
         is_limited(permission.kind != MethodKind::kGivesBack) {}
@@ -61,7 +59,6 @@ struct Method {
   const std::string service;  // "pando.v1.PrefixCache"
   const std::string name;
   const Handler handler;
-  const Waiting waiting;
   const Permission permission;
   const bool needs_pages;  // calls are refused while the pool is open
   const bool is_limited;   // its calls count for CallRates
@@ -70,17 +67,9 @@ struct Method {
 template <typename Request, typename Response>
 using MethodPointer = std::shared_ptr<const Method<Request, Response>>;
 
-// Makes a method from a handler whose calls may wait.
-template <typename Request, typename Response>
-MethodPointer<Request, Response> MakeWaitingMethod(
-    const std::string& service, const std::string& name,
-    typename Method<Request, Response>::Handler handler) {
-  return std::make_shared<const Method<Request, Response>>(
-      service, name, std::move(handler), Waiting::kAllowed);
-}
-
-// Makes a method from a handler that answers at once: absl::Status
-// handler(const Request&, Response&), or with the call as a third argument.
+// Makes a method from a handler: absl::Status handler(const Request&,
+// Response&), or with the call as a third argument; or one that returns
+// std::optional<absl::Status>, whose calls may wait.
 template <typename Request, typename Response, typename Handler>
 MethodPointer<Request, Response> MakeMethod(const std::string& service,
                                             const std::string& name,
@@ -95,8 +84,7 @@ MethodPointer<Request, Response> MakeMethod(const std::string& service,
         } else {
           return handler(in, out);
         }
-      },
-      Waiting::kNever);
+      });
 }
 
 // Makes a method of the generated service `Generated`, for example
@@ -136,7 +124,7 @@ MethodPointer<Request, Response> MakeMethod(
     Handlers* handlers,
     std::optional<absl::Status> (Handlers::*handle)(const Request&, Response&,
                                                     WaitingCall&)) {
-  return MakeWaitingMethod<Request, Response>(
+  return MakeMethod<Request, Response>(
       Generated::service_full_name(), NameOfMethod<Generated, Request>(),
       [=](const Request& in, Response& out, WaitingCall& call) {
         return (handlers->*handle)(in, out, call);

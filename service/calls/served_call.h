@@ -79,7 +79,6 @@ class ServedCall : public WaitingCall {
   // Returns whether the call has begun and was not answered at once.
   bool waits() const { return waits_; }
 
-  const MethodPointer<Request, Response>& method() const { return method_; }
   CallPolicy* policy() const { return policy_; }
 
  private:

@@ -35,9 +35,6 @@ class WaitingCall : public Resumable {
   ~WaitingCall() = default;
 };
 
-// Whether the handlers of a method may let its calls wait.
-enum class Waiting { kNever, kAllowed };
-
 }  // namespace pando
 
 #endif  // PANDO_SERVICE_CALLS_WAITING_CALL_H_

@@ -135,14 +135,13 @@ class LongCallTest : public testing::Test {
 
   LongCallTest() {
     OfferAll(data_path_);
-    data_path_.match_prefixes =
-        MakeWaitingMethod<Scoring, v1::MatchPrefixesResponse>(
-            "test", "MatchPrefixes",
-            [this](const Scoring& in, auto&,
-                   WaitingCall& call) -> std::optional<absl::Status> {
-              if (call.is_cancelled()) return absl::CancelledError();
-              return TakeStep(in, call);
-            });
+    data_path_.match_prefixes = MakeMethod<Scoring, v1::MatchPrefixesResponse>(
+        "test", "MatchPrefixes",
+        [this](const Scoring& in, auto&,
+               WaitingCall& call) -> std::optional<absl::Status> {
+          if (call.is_cancelled()) return absl::CancelledError();
+          return TakeStep(in, call);
+        });
     Offer(data_path_.insert, "Insert", [this] { on_insert_(); });
     Offer(data_path_.get_stats, "GetStats", [this] { on_get_stats_(); });
     server_ = *LaneServer::Start({.arena_bytes = 2 * kLongBytes,
