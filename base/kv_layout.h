@@ -26,7 +26,7 @@ enum class LayoutOrder {
 std::string_view LayoutOrderName(LayoutOrder order);
 absl::StatusOr<LayoutOrder> ParseLayoutOrder(std::string_view name);
 
-// What a page consists of: the KV of tokens by heads, or opaque bytes whose
+// The contents of a page: the KV of tokens by heads, or opaque bytes whose
 // structure only the workers know.
 struct Shape {
   uint32_t layers = 0;
@@ -70,8 +70,8 @@ struct Layout : Shape {
 // the pool is too large for 64 bits, the strides are meaningless.
 Layout WithStrides(const Shape& shape, uint32_t capacity_pages);
 
-// What workers must agree on, one field each, such as "heads=8". The page
-// format is included even if it is empty.
+// Returns the fields that all workers must agree on, one string each, such as
+// "heads=8". The page format is included even if it is empty.
 std::vector<std::string> AgreedFields(const Layout& layout,
                                       std::string_view model);
 

@@ -48,7 +48,7 @@ class Memory {
   std::shared_ptr<const Handle> handle_;
 };
 
-// What happens to the addresses of a mapping when it is gone.
+// The fate of a mapping's addresses once the mapping is gone.
 enum class Addresses {
   kFreed,
   // They stay reserved for the next mapping of the same size. Captured graphs

@@ -14,7 +14,7 @@ namespace pando {
 // zero at first. Movable; the destructor unmaps it.
 class SharedMemory {
  public:
-  // What the processes that get a descriptor by Share may do with the memory.
+  // The rights of the processes that get a descriptor by Share.
   enum class Peers { kMayWrite, kMayRead };
 
   // Makes new memory of `bytes` bytes. `name` is for people who look into

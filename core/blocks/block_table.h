@@ -218,9 +218,9 @@ class BlockTable {
   // that has a leaf. Returns whether it took one.
   bool TakeExtent(const Kind& kind, std::optional<uint64_t> age);
   bool TakeExtentFrom(Kind& victim, uint64_t age);
-  // What evicting an extent would cost: the number of its blocks that were used
-  // less than `age` uses ago, plus the number of links to its blocks from other
-  // extents.
+  // Returns the cost of evicting an extent: the number of its blocks that were
+  // used less than `age` uses ago, plus the number of links to its blocks from
+  // other extents.
   uint64_t LossOf(uint32_t extent, uint64_t age) const;
   void EvictExtent(uint32_t extent);
   void NoteEviction(Kind& kind, BlockNumber block, BlockEviction reason);

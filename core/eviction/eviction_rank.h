@@ -9,8 +9,8 @@
 
 namespace pando {
 
-// What a policy compares leaves by. The leaf with the smallest rank is evicted
-// first.
+// The rank by which a policy compares leaves. The leaf with the smallest rank
+// is evicted first.
 struct EvictionRank {
   int64_t key;
   uint64_t last_access;  // 0 if the policy does not compare it

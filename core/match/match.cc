@@ -30,7 +30,7 @@ PrefixQuery QueryOf(const MatchRequest& request) {
           .after = request.after};
 }
 
-// What an admission needs in addition to the match.
+// The needs of an admission in addition to the match.
 struct Admission {
   uint32_t quota_class;
   uint32_t missing_pages;  // to be reserved

@@ -13,9 +13,9 @@ inline constexpr RunLink kGhostBit = 0x8000'0000;
 
 inline bool IsGhost(RunLink link) { return (link & kGhostBit) != 0; }
 
-// What ReuseLearner knows of a run of pages, be it a cached node or a ghost.
-// Plain data: a member of the node or ghost, changed only by ReuseLearner and
-// its parts.
+// The facts that ReuseLearner keeps of a run of pages: of a cached node, or of
+// a ghost. Plain data: a member of the node or ghost, changed only by
+// ReuseLearner and its parts.
 struct Run {
   RunLink older = kNoRun;  // links of History
   RunLink newer = kNoRun;

@@ -5,8 +5,8 @@
 
 namespace pando {
 
-// What the cache knows about a request while it runs. The request's lock stores
-// it from the admission to the last insert. Plain data.
+// The facts that the cache keeps of a request while it runs. The request's lock
+// stores it from the admission to the last insert. Plain data.
 struct RequestFacts {
   // The tick at which it last used its pages; 0 if nothing is learnt from this
   // request.

@@ -5,7 +5,7 @@
 
 namespace pando {
 
-// What AcceptFrom found. If `fd` is not valid and is_out_of_descriptors is
+// The result of AcceptFrom. If `fd` is not valid and is_out_of_descriptors is
 // false, no connection is waiting.
 struct AcceptResult {
   UniqueFd fd;  // not valid if none was accepted

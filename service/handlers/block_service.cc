@@ -81,7 +81,7 @@ using ReleaseWork = ListWork<BlockRelease, BlockLockId>;
 // Searches the memory, then the tier.
 class SearchWork final : public SteppedCalls::Work {
  public:
-  // What to ask the tier; see AskedOfTier.
+  // The questions to the tier; see AskedOfTier.
   struct AskedTier {
     BlockTier* tier;  // may be null
     SessionId session;

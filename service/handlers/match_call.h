@@ -36,7 +36,7 @@ namespace pando {
 // Used in the turn.
 class MatchCall final : public SteppedCalls::Work {
  public:
-  // What a MatchCall uses; all outlive it.
+  // The objects that a MatchCall uses. They outlive it.
   struct Parts {
     PrefixCache* cache;
     PendingMatches* pending;
@@ -105,7 +105,7 @@ class MatchCall final : public SteppedCalls::Work {
   // if the call neither waits nor asks the tiers.
   std::optional<LookedUp> known_;
 
-  // What Read has converted of the request.
+  // The parts of the request, as Read has converted them.
   SessionId session_;  // zero: the call acts for no session
   NamespaceKey ns_;
   std::span<const Token> tokens_;

@@ -21,7 +21,7 @@ namespace pando {
 // never logged.
 using AttachToken = std::array<char, 16>;
 
-// What the holder of a token may receive, and for which session.
+// The right of a token's holder: a kind of memory, for one session.
 struct AttachGrant {
   enum class What { kPool, kBlockMemory, kLane };
 

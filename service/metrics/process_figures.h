@@ -5,7 +5,7 @@
 
 namespace pando {
 
-// What the kernel tells about this process.
+// The kernel's figures of this process.
 struct ProcessFigures {
   double start_time_seconds = 0;  // since 1970
   double cpu_seconds = 0;         // user and system

@@ -186,7 +186,7 @@ KvShape ShapeOf(const Options& options);
 SessionLimits SessionLimitsOf(const Options& options);
 BlockOptions BlockOptionsOf(const Options& options);
 
-// What the command line asks for.
+// The parsed command line.
 struct CommandLine {
   Options options;
   // If it is not empty (--help, --version, --check-config), the program prints

@@ -21,8 +21,8 @@
 
 namespace pando {
 
-// What all calls of one unary method over gRPC share. Lives on the polling
-// thread.
+// The parts that all calls of one unary method over gRPC share. Lives on the
+// polling thread.
 template <typename Request, typename Response>
 struct UnaryMethod {
   RpcServer* server;

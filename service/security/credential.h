@@ -9,7 +9,7 @@
 
 namespace pando {
 
-// What a caller may do. Each role includes those before it.
+// The rights of a caller. Each role includes those before it.
 enum class Role {
   kReader,  // asks what is cached, and why
   kWorker,  // holds a session: locks, reserves, publishes, maps the pool

@@ -9,8 +9,8 @@
 
 namespace pando {
 
-// What a method does that matters beside the caller's role. base/methods.h says
-// what each kind means.
+// The property of a method that decides beside the caller's role.
+// base/methods.h explains each kind.
 enum class MethodKind { kOwn, kSpansNamespaces, kGivesBack };
 
 // The permission that a caller needs for a method of the protocol.

@@ -50,8 +50,8 @@ class BlockFiles {
   // Returns NOT_FOUND if the block is not there, and DATA_LOSS if it has
   // another length.
   absl::Status Read(const BlockName& name, std::span<std::byte> value);
-  // Of the blocks that were stored at the same time, those with a higher
-  // `ordinal` are evicted first after a restart.
+  // After a restart, blocks that were stored at the same time are evicted in
+  // the order of their `ordinal`, the highest first.
   absl::Status Write(const BlockName& name, std::span<std::byte> value,
                      uint32_t ordinal);
   // Deletes the file of a block. Returns OK if there is none.

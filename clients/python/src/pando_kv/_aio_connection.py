@@ -48,7 +48,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-# What a call and its request give, within so many seconds.
+# Makes a call with its request, within so many seconds.
 Exchange = Callable[[Call[Any], Any, float], Awaitable[Any]]
 
 # Seconds that a call on the lane may keep the event loop waiting: nearly all are

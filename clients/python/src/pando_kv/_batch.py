@@ -23,7 +23,7 @@ T = TypeVar("T")
 E = TypeVar("E")
 
 BATCH = plain("/pando.v1.DataPath/Batch")
-# What pandod takes at once.
+# The most calls that pandod takes at once.
 LARGEST = 256
 
 _REQUESTS = data_path_pb2.BatchRequest.REQUESTS_FIELD_NUMBER

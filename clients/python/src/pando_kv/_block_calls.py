@@ -41,7 +41,7 @@ from pando_kv.results import Namespace
 
 _SERVICE = "/pando.v1.Blocks/"
 _LEAST_KEY_BYTES = 16
-# What a kind takes in an answer, with the longest namespace, identity and label.
+# The bytes of a kind in an answer, with the longest namespace, identity and label.
 _KIND_BYTES = 1024
 
 

@@ -55,7 +55,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-# What a call and its request give, within so many seconds.
+# Makes a call with its request, within so many seconds.
 Exchange = Callable[[Call[Any], Any, float], Any]
 
 

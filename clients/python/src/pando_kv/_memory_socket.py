@@ -20,7 +20,7 @@ _NO_MEMORY = 2
 UNANSWERED = "MEMORY_SOCKET"
 """The reason of an UnavailableError: nothing answers there, or a pandod that does not
 know the token. So it is when pandod dies."""
-# What one SCM_RIGHTS message can carry.
+# The most descriptors that one SCM_RIGHTS message can carry.
 _MAX_DESCRIPTORS = 253
 
 

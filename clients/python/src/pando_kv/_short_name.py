@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-# What pandod takes of a namespace's field.
+# The most bytes that pandod takes in a field of a namespace.
 _MAX_BYTES = 256
 
 

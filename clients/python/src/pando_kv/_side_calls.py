@@ -15,7 +15,7 @@ _MOST = 32
 # In each step calls are waited for so long: one that has nothing to wait for is
 # answered sooner.
 _SECONDS_A_STEP = 0.005
-# What pandod accepts.
+# The most that pandod accepts.
 _MAX_WAIT_MS = 600_000
 
 

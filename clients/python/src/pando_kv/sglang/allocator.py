@@ -113,7 +113,7 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         page_ids: Uint32Array = taken.cpu().numpy().astype(np.uint32)
         return page_ids
 
-    # What SGLang's scheduler asks.
+    # SGLang's scheduler calls these.
 
     def create_prefill_budget(
         self, tree_cache: Any, *, num_mixed_decode_tokens: int = 0

@@ -66,7 +66,7 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
         """They are the cache's now."""
         self._owned.difference_update(page_ids)
 
-    # What vLLM's scheduler asks.
+    # vLLM's scheduler calls these.
 
     def get_num_free_blocks(self) -> int:
         short = self._stash_pages - self.spare_pages()
