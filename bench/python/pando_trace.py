@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import traces
-from pando_kv import Client, Insert, PrefixHandle
-from pando_kv.client import Answer
+from pando_kv import Answer, Client, Insert, PrefixHandle
 from summary import print_result
 
 
