@@ -122,7 +122,8 @@ def _install_client(python: str) -> None:
     folder = ROOT / "build/bench/packages"
     subprocess.run(
         [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        + ["--no-deps", "--upgrade", "--target", folder, ROOT / "clients/python"],
+        + ["--no-deps", "--upgrade", "--target", folder, ROOT / "clients/python"]
+        + ["nanobind-backend>=1,<2"],
         check=True,
     )
     os.environ["PYTHONPATH"] = str(folder)

@@ -235,16 +235,27 @@ absl::Status Server::StartTiers() {
 }
 
 absl::Status Server::StartBlockTier() {
-  if (options_.block_tier_disk.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(
-      block_tier_,
-      BlockTier::Start({.folder = options_.block_tier_disk,
-                        .max_bytes = options_.block_tier_disk_bytes,
-                        .stores_at_once = options_.tier_write == "at-once"},
-                       {.cache = &cache_,
-                        .blocks = &blocks_,
-                        .memory = block_memory_.get(),
-                        .actions = &rpc_}));
+  if (options_.block_tier_disk.empty() && options_.block_tier_shared.empty()) {
+    return absl::OkStatus();
+  }
+  BlockTier::Config config = {
+      .disk = {.folder = options_.block_tier_disk,
+               .max_bytes = options_.block_tier_disk_bytes},
+      .shared = std::nullopt,
+      .timeouts = {},
+      .stores_at_once = options_.tier_write == "at-once"};
+  if (!options_.block_tier_shared.empty()) {
+    ASSIGN_OR_RETURN(
+        config.shared,
+        OpenSharedStore("block-tier-shared", options_.block_tier_shared,
+                        options_.tier_shared_key_file,
+                        BlockTier::kFormOfBlocks));
+  }
+  ASSIGN_OR_RETURN(block_tier_, BlockTier::Start(std::move(config),
+                                                 {.cache = &cache_,
+                                                  .blocks = &blocks_,
+                                                  .memory = block_memory_.get(),
+                                                  .actions = &rpc_}));
   return absl::OkStatus();
 }
 

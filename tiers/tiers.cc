@@ -54,17 +54,13 @@ absl::StatusOr<std::unique_ptr<RemoteTier>> OpenRemote(
     const Tiers::Config& config, const PageCopiers& copiers) {
   if (config.shared.empty()) return nullptr;
   ASSIGN_OR_RETURN(std::unique_ptr<PageBlocks> pages, copiers.MakeBlocks());
-  uint64_t digest = pages->Digest(config.model);
-  std::unique_ptr<SharedKey> key;
-  if (!config.shared_key_file.empty()) {
-    ASSIGN_OR_RETURN(key, SharedKey::Read(config.shared_key_file));
-    digest = key->DigestOf(digest);
-  }
-  ASSIGN_OR_RETURN(std::unique_ptr<RemoteStore> store,
-                   OpenSharedStore(config.shared, digest));
+  const uint64_t digest = pages->Digest(config.model);
+  ASSIGN_OR_RETURN(SharedStore shared,
+                   OpenSharedStore("tier-shared", config.shared,
+                                   config.shared_key_file, digest));
   return std::make_unique<RemoteTier>(
-      BlockValues(std::move(pages), digest, std::move(key)), std::move(store),
-      RemoteTier::Timeouts());
+      BlockValues(std::move(pages), shared.digest, std::move(shared.key)),
+      std::move(shared.store), RemoteTier::Timeouts());
 }
 
 }  // namespace

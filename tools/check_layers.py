@@ -77,7 +77,8 @@ ROOMS = {
         "local": {"copying", "store_target.h", "tier_figures.h"},
         "shared": {"copying", "store_target.h", "tier_figures.h"},
         "redis": {"shared"},
-        "blocks": {"local", "shared"},
+        "shared_store.h": {"redis", "shared"},
+        "blocks": {"local", "shared", "shared_store.h"},
     },
     "service": {
         "security": set(),

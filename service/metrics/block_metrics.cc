@@ -55,25 +55,54 @@ Metric::Collect OfEachKind(uint64_t BlockKindFigures::*figure) {
   };
 }
 
-Metric::Collect ByWay(uint64_t BlockTierFigures::*stored,
-                      uint64_t BlockTierFigures::*loaded) {
-  return [stored, loaded](const Snapshot& s, Samples& out) {
-    out.Add({"store"}, static_cast<double>(s.block_tier.*stored));
-    out.Add({"load"}, static_cast<double>(s.block_tier.*loaded));
+// Series of the shared store exist only if there is one.
+MetricLabel BlockTierLabel() {
+  return {"tier", "`disk`; with `--block-tier-shared` also `remote`"};
+}
+
+// Collects a metric with series for each tier. `add` adds the series of one
+// tier.
+template <typename Add>
+Metric::Collect ByBlockTier(Add add) {
+  return [add](const Snapshot& s, Samples& out) {
+    add("disk", s.block_tiers.disk, out);
+    if (s.block_tiers.shared) add("remote", *s.block_tiers.shared, out);
   };
 }
 
-Metric OfTier(std::string name, std::string help,
-              uint64_t BlockTierFigures::*figure) {
-  return Gauge(std::move(name), std::move(help), [figure](const Snapshot& s) {
-    return static_cast<double>(s.block_tier.*figure);
+Metric::Collect ByWay(uint64_t BlockTierFigures::*stored,
+                      uint64_t BlockTierFigures::*loaded) {
+  return ByBlockTier([stored, loaded](const char* tier,
+                                      const BlockTierFigures& t, Samples& out) {
+    out.Add({tier, "store"}, static_cast<double>(t.*stored));
+    out.Add({tier, "load"}, static_cast<double>(t.*loaded));
   });
 }
 
-void AddTierFailures(const Snapshot& s, Samples& out) {
-  out.Add({"write"}, static_cast<double>(s.block_tier.failed_writes));
-  out.Add({"read"}, static_cast<double>(s.block_tier.failed_reads));
-  out.Add({"verify"}, static_cast<double>(s.block_tier.damaged_blocks));
+Metric OfDisk(std::string name, std::string help,
+              uint64_t BlockTierFigures::*figure) {
+  return Gauge(std::move(name), std::move(help), [figure](const Snapshot& s) {
+    return static_cast<double>(s.block_tiers.disk.*figure);
+  });
+}
+
+void AddDroppedBlocks(const char* tier, const BlockTierFigures& t,
+                      Samples& out) {
+  out.Add({tier}, static_cast<double>(t.dropped_blocks));
+}
+
+void AddFailedBlocks(const char* tier, const BlockTierFigures& t,
+                     Samples& out) {
+  out.Add({tier, "write"}, static_cast<double>(t.failed_writes));
+  out.Add({tier, "read"}, static_cast<double>(t.failed_reads));
+  out.Add({tier, "verify"}, static_cast<double>(t.damaged_blocks));
+}
+
+void AddRefusedBlocks(const Snapshot& s, Samples& out) {
+  const std::optional<BlockTierFigures>& shared = s.block_tiers.shared;
+  if (!shared.has_value()) return;
+  out.Add({"store"}, shared->are_stores_refused ? 1 : 0);
+  out.Add({"load"}, shared->are_loads_refused ? 1 : 0);
 }
 
 }  // namespace
@@ -185,43 +214,49 @@ std::vector<Metric> BlockMetrics() {
       Counter("pando_block_kind_evictions_total", "Evicted blocks of a kind.",
               KindLabel(), OfEachKind(&BlockKindFigures::evictions)),
       Counter("pando_block_kind_tier_stores_total",
-              "Blocks of a kind that were copied to the disk tier.",
-              KindLabel(), OfEachKind(&BlockKindFigures::stored)),
+              "Blocks of a kind that were copied to a tier.", KindLabel(),
+              OfEachKind(&BlockKindFigures::stored)),
       Counter("pando_block_kind_tier_loads_total",
-              "Blocks of a kind that were loaded from the disk tier.",
-              KindLabel(), OfEachKind(&BlockKindFigures::loaded)),
-      OfTier("pando_block_tier_capacity_bytes",
+              "Blocks of a kind that were loaded from a tier.", KindLabel(),
+              OfEachKind(&BlockKindFigures::loaded)),
+      OfDisk("pando_block_tier_capacity_bytes",
              "The most bytes that the disk tier of blocks takes.",
              &BlockTierFigures::capacity_bytes),
-      OfTier("pando_block_tier_bytes",
+      OfDisk("pando_block_tier_bytes",
              "Bytes that it takes, with the files of reset kinds that are not "
              "deleted yet.",
              &BlockTierFigures::held_bytes),
-      OfTier("pando_block_tier_blocks", "Blocks that it has.",
+      OfDisk("pando_block_tier_blocks", "Blocks that it has.",
              &BlockTierFigures::held_blocks),
-      OfTier("pando_block_tier_index_bytes",
+      OfDisk("pando_block_tier_index_bytes",
              "Memory of pandod that the index of these blocks takes.",
              &BlockTierFigures::index_bytes),
       Counter("pando_block_tier_copied_blocks_total",
-              "Blocks copied to the disk tier (store), and back into the "
-              "memory (load).",
-              {{"direction", ""}},
+              "Blocks copied to a tier (store), and back into the memory "
+              "(load).",
+              {BlockTierLabel(), {"direction", ""}},
               ByWay(&BlockTierFigures::stored_blocks,
                     &BlockTierFigures::loaded_blocks)),
       Counter("pando_block_tier_copied_bytes_total",
-              "The bytes of these blocks.", {{"direction", ""}},
+              "The bytes of these blocks.",
+              {BlockTierLabel(), {"direction", ""}},
               ByWay(&BlockTierFigures::stored_bytes,
                     &BlockTierFigures::loaded_bytes)),
-      Counter("pando_block_tier_dropped_blocks_total",
-              "Blocks that were not stored: the disk tier was too slow, or "
-              "they were evicted before their turn.",
-              [](const Snapshot& s) {
-                return static_cast<double>(s.block_tier.dropped_blocks);
-              }),
+      Counter(
+          "pando_block_tier_dropped_blocks_total",
+          "Blocks that were not stored: the tier was too slow, or they were "
+          "evicted before their turn.",
+          {BlockTierLabel()}, ByBlockTier(AddDroppedBlocks)),
       Counter("pando_block_tier_failures_total",
               "Copies of blocks that failed: they could not be written or "
-              "read, or what was read is not what had been stored (verify).",
-              {{"step", ""}}, AddTierFailures),
+              "read, or not in time, or what was read is not what had been "
+              "stored (verify).",
+              {BlockTierLabel(), {"step", ""}}, ByBlockTier(AddFailedBlocks)),
+      Gauge("pando_block_tier_remote_refused",
+            "1 from repeated failures of the shared store of blocks until it "
+            "works again: it is tried from time to time. Only with such a "
+            "store.",
+            {{"direction", "`store`, `load`"}}, AddRefusedBlocks),
   };
 }
 

@@ -116,11 +116,15 @@ void Add(const KindStats& from, const BlockStats& blocks,
 // Returns the listed kinds, where kinds of the same label are added up; the
 // last entry is the sum of all others.
 std::vector<BlockKindFigures> BlockKindsOf(const BlockStats& blocks,
-                                           const BlockTierFigures& tier) {
+                                           const BlockTiersFigures& tiers) {
   BlockKindFigures others;
   Add(blocks.ended_kinds, others);
-  others.stored = tier.stored_blocks;
-  others.loaded = tier.loaded_blocks;
+  others.stored = tiers.disk.stored_blocks;
+  others.loaded = tiers.disk.loaded_blocks;
+  if (tiers.shared.has_value()) {
+    others.stored += tiers.shared->stored_blocks;
+    others.loaded += tiers.shared->loaded_blocks;
+  }
   std::map<std::string, BlockKindFigures> by_name;
   for (size_t i = 0; i < blocks.kinds.size(); ++i) {
     const std::string& label = blocks.kinds[i].kind.spec.label;
@@ -128,9 +132,9 @@ std::vector<BlockKindFigures> BlockKindsOf(const BlockStats& blocks,
     const bool is_listed = i < kListedKinds && name != others.name;
     Add(blocks.kinds[i], blocks, is_listed ? by_name[name] : others);
     const auto copied =
-        std::ranges::find(tier.kinds, blocks.kinds[i].kind.number,
-                          &BlockTierFigures::OfKind::kind);
-    if (!is_listed || copied == tier.kinds.end()) continue;
+        std::ranges::find(tiers.kinds, blocks.kinds[i].kind.number,
+                          &BlockTiersFigures::OfKind::kind);
+    if (!is_listed || copied == tiers.kinds.end()) continue;
     by_name[name].stored += copied->stored;
     by_name[name].loaded += copied->loaded;
     others.stored = Rest(others.stored, copied->stored);
@@ -164,10 +168,10 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
   std::vector<WorkerFigures> workers =
       WorkersOf(sources_.cache->ListSessions(kListedSessions), cache);
   BlockStats blocks = sources_.blocks->Stats();
-  BlockTierFigures block_tier = sources_.block_tier == nullptr
-                                    ? BlockTierFigures()
-                                    : sources_.block_tier->figures();
-  std::vector<BlockKindFigures> block_kinds = BlockKindsOf(blocks, block_tier);
+  BlockTiersFigures block_tiers = sources_.block_tier == nullptr
+                                      ? BlockTiersFigures()
+                                      : sources_.block_tier->figures();
+  std::vector<BlockKindFigures> block_kinds = BlockKindsOf(blocks, block_tiers);
   return {
       .cache = std::move(cache),
       .classes = std::move(classes),
@@ -200,7 +204,7 @@ MetricsSnapshot MetricsCollector::Snapshot() const {
       .refused_connections = sources_.peers->refused(),
       .pool = sources_.pool,
       .process = ReadProcessFigures(),
-      .block_tier = std::move(block_tier)};
+      .block_tiers = std::move(block_tiers)};
 }
 
 }  // namespace pando

@@ -90,7 +90,7 @@ struct MetricsSnapshot {
   uint64_t refused_connections = 0;
   PoolFigures pool;
   ProcessFigures process;
-  BlockTierFigures block_tier;
+  BlockTiersFigures block_tiers;
 };
 
 }  // namespace pando

@@ -161,9 +161,11 @@ absl::Status CheckTiers(const Options& options) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%s is given, which needs %s", given, missing));
   }
-  if (!options.tier_shared_key_file.empty() && options.tier_shared.empty()) {
+  if (!options.tier_shared_key_file.empty() && options.tier_shared.empty() &&
+      options.block_tier_shared.empty()) {
     return absl::InvalidArgumentError(
-        "tier-shared-key-file is given, which needs tier-shared");
+        "tier-shared-key-file is given, which needs tier-shared or "
+        "block-tier-shared");
   }
   if (!options.tier_disk.empty()) {
     RETURN_IF_ERROR(CheckModel("tier-disk", options));
@@ -180,11 +182,14 @@ absl::Status CheckBlockTier(const Options& options) {
         has_folder ? "block-tier-disk" : "block-tier-disk-bytes",
         has_folder ? "block-tier-disk-bytes" : "block-tier-disk"));
   }
-  if (!has_folder || options.memory > 0 || options.chooses_memory) {
+  const bool is_shared = !options.block_tier_shared.empty();
+  if ((!has_folder && !is_shared) || options.memory > 0 ||
+      options.chooses_memory) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "block-tier-disk is given, which needs memory: it keeps blocks");
+      absl::StrFormat("%s is given, which needs memory: it keeps blocks",
+                      has_folder ? "block-tier-disk" : "block-tier-shared"));
 }
 
 // Sets and checks the socket for pando-movers. pandod has no CUDA context, so

@@ -140,6 +140,9 @@ std::vector<OptionSpec> MakeOptionTable() {
            "loaded again, also after a restart; off when empty"),
       Bytes("block-tier-disk-bytes", &Options::block_tier_disk_bytes,
             "The most that these files take together"),
+      List("block-tier-shared", &Options::block_tier_shared, "LIST",
+           "Where copies of blocks are kept that many machines share, as "
+           "--tier-shared says; off when empty"),
       Live(Named("eviction-policy", &Options::eviction_policy,
                  static_cast<EvictionPolicyKind>(kEvictionPolicies - 1),
                  ParseEvictionPolicy, EvictionPolicyName,

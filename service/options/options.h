@@ -154,17 +154,19 @@ struct Options {
   // Where copies of pages are kept: memory and a folder of this pandod, and a
   // folder or servers that many machines share. With 0 or empty there is no
   // such tier. tier_disk and tier_disk_bytes are given together; the key file
-  // needs tier_shared.
+  // needs tier_shared or block_tier_shared.
   uint64_t tier_host_bytes = 0;
   std::string tier_disk;
   uint64_t tier_disk_bytes = 0;
   std::vector<std::string> tier_shared;
   std::string tier_shared_key_file;
   uint32_t tier_min_load_tokens = 256;
-  // Where copies of blocks are kept. Both are given together; empty and 0:
-  // there is no such tier.
+  // Where copies of blocks are kept. With 0 or empty there is no such tier. The
+  // folder and its bytes are given together. tier_shared_key_file signs these
+  // blocks, too.
   std::string block_tier_disk;
   uint64_t block_tier_disk_bytes = 0;
+  std::vector<std::string> block_tier_shared;
   std::string tier_write = "at-once";
   // Whether descriptors are given to a keeper: "auto" (if there is one) or
   // "no".

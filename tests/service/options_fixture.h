@@ -79,6 +79,7 @@ inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"tier-disk", "/tier"},
           {"tier-disk-bytes", "5368709120"},
           {"tier-shared", "redis://a:1?ttl=2h,redis://b:1"},
+          {"block-tier-shared", "file:///mnt/blocks"},
           {"tier-shared-key-file", "/tier.key"},
           {"tier-min-load-tokens", "100"},
           {"tier-write", "second-hit"},

@@ -27,7 +27,7 @@ EXPECTED_ERRORS = (
     "shared pages cannot be",
     "pages cannot be shared",
     "a shared page cannot be erased",
-    "flushed pages are still in the shared store",
+    "what was flushed or reset is still in the shared store",
 )
 # Evicted runs that pandod remembers: until then its memory grows, and then no more.
 REMEMBERED_RUNS = 65_536

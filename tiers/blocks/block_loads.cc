@@ -7,7 +7,6 @@
 
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
-#include "tiers/blocks/sealed_block.h"
 
 namespace pando {
 namespace {
@@ -19,7 +18,7 @@ constexpr uint64_t kMemoryParts = 4;
 constexpr size_t kLoadedAtOnce = size_t{16} << 20;
 constexpr size_t kMostLoadedAtOnce = 256;
 constexpr absl::Duration kRefusedFor = absl::Seconds(1);
-// When so many blocks fail within kRefusedFor, the disk is taken to fail, and
+// When so many blocks fail within kRefusedFor, the source is taken to fail, and
 // all blocks are refused.
 constexpr size_t kMostFailed = 16;
 
@@ -83,6 +82,16 @@ std::vector<bool> BlockLoads::Begin(SessionId asked_by,
   return are_loading;
 }
 
+std::vector<bool> BlockLoads::AreLoading(
+    std::span<const BlockName> names) const {
+  std::vector<bool> are_loading;
+  absl::MutexLock hold(&mutex_);
+  for (const BlockName& name : names) {
+    are_loading.push_back(loading_.contains(name));
+  }
+  return are_loading;
+}
+
 bool BlockLoads::MayLoadNow() const {
   return !is_draining_ && !is_stopped_ && MonotonicNow() >= refused_until_;
 }
@@ -104,7 +113,7 @@ void BlockLoads::Run() {
       queue_.pop_front();
     }
     const size_t most = std::clamp<size_t>(
-        kLoadedAtOnce / SealedBytes(load.kind->kind), 1, kMostLoadedAtOnce);
+        kLoadedAtOnce / load.kind->kind.block_bytes, 1, kMostLoadedAtOnce);
     for (size_t i = 0; i < load.blocks.size(); i += most) {
       const auto some = Blocks(load.blocks)
                             .subspan(i, std::min(most, load.blocks.size() - i));
@@ -135,95 +144,78 @@ void BlockLoads::End(const Load& load, Blocks blocks) {
 }
 
 void BlockLoads::LoadSome(const Load& load, Blocks blocks) {
-  const std::vector<Load::Block> missing = Missing(load, blocks);
-  buffer_.resize(missing.size() * SealedBytes(load.kind->kind));
-  std::vector<Load::Block> read;
-  for (const Load::Block& block : missing) {
-    if (!MayLoad()) break;
-    if (Read(load, block, ValueAt(load, read.size()))) read.push_back(block);
+  const std::vector<Read> missing = Missing(load, blocks);
+  std::vector<Read> read;
+  const size_t most = parts_.source->most_at_once();
+  for (size_t i = 0; i < missing.size() && MayLoad(); i += most) {
+    const std::span<const Read> some =
+        std::span(missing).subspan(i, std::min(most, missing.size() - i));
+    std::vector<BlockRead> asked;
+    for (const Read& each : some) {
+      const std::string_view key = load.key(each.index);
+      asked.push_back({key, load.kind->NameOf(key), each.value, {}});
+    }
+    parts_.source->Read(load.kind, asked);
+    for (size_t j = 0; j < some.size(); ++j) {
+      if (asked[j].status.ok()) {
+        read.push_back(some[j]);
+      } else if (!absl::IsNotFound(asked[j].status)) {
+        RefuseForAWhile(asked[j].name);
+      }
+    }
   }
   if (!read.empty()) Publish(load, read);
 }
 
-std::span<std::byte> BlockLoads::ValueAt(const Load& load, size_t position) {
-  const uint64_t bytes = SealedBytes(load.kind->kind);
-  return std::span(buffer_).subspan(position * bytes, bytes);
-}
-
-std::vector<BlockLoads::Load::Block> BlockLoads::Missing(const Load& load,
-                                                         Blocks blocks) {
+std::vector<BlockLoads::Read> BlockLoads::Missing(const Load& load,
+                                                  Blocks blocks) {
   std::string keys;
   for (const Load::Block& block : blocks) keys.append(load.key(block.index));
-  const BlockKeys asked = {
-      .kind = load.kind->kind.number, .keys = keys, .before = {}};
-  const absl::StatusOr<std::vector<BlockPlace>> places =
-      parts_.blocks->Lookup(parts_.session, {&asked, 1});
-  std::vector<Load::Block> missing;
-  if (!places.ok()) {
+  const absl::StatusOr<std::vector<bool>> are_missing =
+      parts_.copies->AreMissing(*load.kind, keys);
+  if (!are_missing.ok()) {
     if (load.kind->is_newest) RefuseForAWhile();
-    return missing;
+    return {};
   }
+  const uint64_t bytes = parts_.source->ValueBytes(load.kind->kind);
+  buffer_.resize(blocks.size() * bytes);
+  std::vector<Read> missing;
   for (size_t i = 0; i < blocks.size(); ++i) {
-    if ((*places)[i] == kMissingBlock) missing.push_back(blocks[i]);
+    if (!(*are_missing)[i]) continue;
+    missing.push_back(
+        {blocks[i].index, std::span(buffer_).subspan(i * bytes, bytes)});
   }
   return missing;
 }
 
-bool BlockLoads::Read(const Load& load, const Load::Block& block,
-                      std::span<std::byte> value) {
-  const BlockName& name = block.name;
-  // The block may have been evicted since the request, or its kind renewed.
-  if (!load.kind->is_newest || !parts_.kept->Has(name)) return false;
-  absl::Status read = parts_.files->Read(name, value);
-  if (read.ok()) {
-    read = VerifyBlock(load.kind->kind, load.key(block.index), value);
-  }
-  if (read.ok()) return true;
-  if (!parts_.kept->Has(name)) return false;
-  const bool is_damaged = absl::IsDataLoss(read);
-  ++(is_damaged ? parts_.counts->damaged_blocks : parts_.counts->failed_reads);
-  Log(LogLevel::kError, "a stored block cannot be loaded",
-      {{"error", read.message()}});
-  // If only the disk fails now, it may still have the block.
-  if (!is_damaged && !absl::IsNotFound(read)) {
-    RefuseForAWhile(name);
-    return false;
-  }
-  parts_.files->Erase(name).IgnoreError();
-  parts_.kept->Forget(name);
-  return false;
-}
-
-// Blocks that follow each other in the prompt are reserved as one run of keys.
-void BlockLoads::Publish(const Load& load, Blocks read) {
-  const KindNumber number = load.kind->kind.number;
-  const size_t key_bytes = load.kind->kind.key_bytes;
-  std::vector<BlockKeys> runs;
-  for (size_t i = 0; i < read.size(); ++i) {
-    const uint32_t index = read[i].index;
+// Blocks that follow each other in the prompt are reserved as one row of keys.
+void BlockLoads::Publish(const Load& load, std::span<const Read> reads) {
+  const TierKind& kind = load.kind->kind;
+  std::vector<BlockKeys> rows;
+  for (size_t i = 0; i < reads.size(); ++i) {
+    const uint32_t index = reads[i].index;
     const std::string_view key = load.key(index);
-    if (i > 0 && index == read[i - 1].index + 1) {
-      std::string_view& keys = runs.back().keys;
-      keys = {keys.data(), keys.size() + key_bytes};
+    if (i > 0 && index == reads[i - 1].index + 1) {
+      std::string_view& keys = rows.back().keys;
+      keys = {keys.data(), keys.size() + kind.key_bytes};
     } else {
-      runs.push_back(
-          {.kind = number, .keys = key, .before = load.before_of(index)});
+      rows.push_back(
+          {.kind = kind.number, .keys = key, .before = load.before_of(index)});
     }
   }
-  const ReservationId reservation(++last_reservation_);
-  const absl::StatusOr<std::vector<BlockPlace>> places = parts_.blocks->Reserve(
-      {.session = parts_.session, .reservation = reservation, .keys = runs});
-  if (!places.ok()) {
+  const absl::StatusOr<BlockCopies::Reserved> reserved =
+      parts_.copies->Reserve(rows);
+  if (!reserved.ok()) {
     if (load.kind->is_newest) RefuseForAWhile();
     return;
   }
   std::vector<uint32_t> written;
-  for (uint32_t i = 0; i < places->size(); ++i) {
-    const BlockPlace place = (*places)[i];
+  for (uint32_t i = 0; i < reserved->places.size(); ++i) {
+    const BlockPlace place = reserved->places[i];
     if (place == kNoRoomForBlock) RefuseForAWhile();
     if (!IsPlace(place)) continue;
     const absl::Status copied =
-        parts_.bytes->CopyIn(ValueAt(load, i).subspan(kSealBytes), place);
+        parts_.copies->CopyIn(reads[i].value.last(kind.block_bytes), place);
     if (copied.ok()) {
       written.push_back(i);
       continue;
@@ -233,13 +225,10 @@ void BlockLoads::Publish(const Load& load, Blocks read) {
     Log(LogLevel::kError, "a stored block cannot be copied to the memory",
         {{"error", copied.message()}});
   }
-  if (!written.empty()) {
-    parts_.blocks->Publish(parts_.session, reservation, written).IgnoreError();
-    load.kind->loaded += written.size();
-    parts_.counts->loaded_blocks += written.size();
-    parts_.counts->loaded_bytes += written.size() * load.kind->kind.block_bytes;
-  }
-  parts_.blocks->Discard(parts_.session, {&reservation, 1}).IgnoreError();
+  parts_.copies->Publish(reserved->reservation, written);
+  load.kind->loaded += written.size();
+  parts_.counts->loaded_blocks += written.size();
+  parts_.counts->loaded_bytes += written.size() * kind.block_bytes;
 }
 
 }  // namespace pando

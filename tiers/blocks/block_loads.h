@@ -15,36 +15,35 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/ids.h"
-#include "core/block_cache.h"
 #include "core/kept_bytes.h"
-#include "tiers/blocks/block_bytes.h"
-#include "tiers/blocks/block_files.h"
+#include "core/prefix_cache.h"
+#include "core/requests/block_requests.h"
+#include "tiers/blocks/block_copies.h"
+#include "tiers/blocks/block_source.h"
 #include "tiers/blocks/block_tier_figures.h"
 #include "tiers/blocks/kept_blocks.h"
 
 namespace pando {
 
-// Loads blocks from files into the block memory, on one thread, in the order of
-// the requests. A block is read and verified before a place is reserved for it,
-// so a disk that hangs takes no memory from the engines.
+// Loads blocks from where a tier keeps them into the block memory, on one
+// thread, in the order of the requests. A block is read and verified before a
+// place is reserved for it, so a source that hangs takes no memory from the
+// engines.
 //
 // At most kMostLoading blocks, and at most as many as a quarter of the memory
-// holds, wait to be loaded. A block that the disk fails to give is refused for
-// a second; a call that keeps asking for it thus learns that there is nothing
-// to wait for. All blocks are refused for a while when many fail, or when the
-// memory has no room.
+// holds, wait to be loaded. A block that the source fails to give is refused
+// for a second; a call that keeps asking for it thus learns that there is
+// nothing to wait for. All blocks are refused for a while when many fail, or
+// when the memory has no room.
 //
-// Owned by BlockTier; thread-safe.
+// Owned by a tier of blocks; thread-safe.
 class BlockLoads {
  public:
-  // The pointers must outlive this object. `session` is the tier's.
+  // The pointers must outlive this object.
   struct Parts {
     PrefixCache* cache;
-    BlockCache* blocks;
-    SessionId session;
-    const BlockBytes* bytes;
-    KeptBlocks* kept;
-    BlockFiles* files;
+    BlockCopies* copies;
+    BlockSource* source;
     BlockTierCounts* counts;
     uint64_t memory_bytes;
   };
@@ -63,6 +62,13 @@ class BlockLoads {
                           const std::shared_ptr<KnownKind>& kind,
                           const BlockKeys& keys,
                           std::span<const uint32_t> wanted);
+  // Returns, for each name, whether its block is being loaded.
+  std::vector<bool> AreLoading(std::span<const BlockName> names) const;
+  // Returns false while it refuses all blocks.
+  bool MayLoad() const {
+    absl::MutexLock hold(&mutex_);
+    return MayLoadNow();
+  }
   // Begins no more loads.
   void BeginDrain();
 
@@ -90,36 +96,31 @@ class BlockLoads {
     }
   };
   using Blocks = std::span<const Load::Block>;
+  // A block, and its value.
+  struct Read {
+    uint32_t index;  // of Load::keys
+    std::span<std::byte> value;
+  };
 
   void Run();
   void LoadSome(const Load& load, Blocks blocks);
-  // Returns those of the blocks that the memory does not have.
-  std::vector<Load::Block> Missing(const Load& load, Blocks blocks);
-  // Reads and verifies a block. Returns whether that succeeded; if not, refuses
-  // the block for a while or, if it is damaged or missing, forgets it.
-  bool Read(const Load& load, const Load::Block& block,
-            std::span<std::byte> value);
-  // Publishes the blocks that were read; their values follow each other in the
-  // buffer.
-  void Publish(const Load& load, Blocks read);
+  // Returns those of the blocks that the memory does not have, with their
+  // values in the buffer.
+  std::vector<Read> Missing(const Load& load, Blocks blocks);
+  // Publishes the blocks that were read.
+  void Publish(const Load& load, std::span<const Read> reads);
   // Refuses all blocks for a while, or this block.
   void RefuseForAWhile();
   void RefuseForAWhile(const BlockName& name);
   void End(const Load& load, Blocks blocks);
-  std::span<std::byte> ValueAt(const Load& load, size_t position);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !queue_.empty();
-  }
-  bool MayLoad() const {
-    absl::MutexLock hold(&mutex_);
-    return MayLoadNow();
   }
   bool MayLoadNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Parts parts_;
-  // Only the thread uses these.
-  uint64_t last_reservation_ = 0;
-  std::vector<std::byte> buffer_;  // values of blocks that are loaded together
+  // Values of blocks that are loaded together. Only the thread uses it.
+  std::vector<std::byte> buffer_;
   mutable absl::Mutex mutex_;
   std::deque<Load> queue_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<BlockName> loading_ ABSL_GUARDED_BY(mutex_);

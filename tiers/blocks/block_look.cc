@@ -16,9 +16,7 @@ bool IsMissing(BlockPlace answer) {
 
 bool BlockLook::Step() {
   if (!keys_.has_value() && !BeginKeys()) {
-    if (!used_.empty()) {
-      parts_.stores->Use(std::exchange(used_, {}), /*stores=*/true);
-    }
+    TellUses();
     return true;
   }
   if (keys_->next_key < keys_->answers.size()) {
@@ -29,6 +27,13 @@ bool BlockLook::Step() {
   const bool has_looked = keys_->next_key == keys_->answers.size();
   if (has_looked && keys_->next_wanted == keys_->wanted.size()) EndKeys();
   return false;
+}
+
+void BlockLook::TellUses() {
+  if (used_.empty()) return;
+  StoreNote note = {.keys = std::exchange(used_, {}), .is_use = true};
+  if (parts_.shared != nullptr) parts_.shared->Note(note);
+  if (parts_.disk != nullptr) parts_.disk->stores().Note(std::move(note));
 }
 
 // If a kind is not known, this ends the work: its keys, and all that follow,
@@ -44,7 +49,9 @@ bool BlockLook::BeginKeys() {
   keys_ = {.kind = std::move(kind),
            .answers = places_.first(count),
            .used = {.kind = asked_keys().kind, .keys = {}},
-           .kept = std::vector<bool>(count),
+           .on_disk = std::vector<bool>(count),
+           .shared =
+               std::vector<SharedAsks::Known>(count, SharedAsks::Known::kLacks),
            .wanted = {}};
   places_ = places_.subspan(count);
   return true;
@@ -55,35 +62,106 @@ void BlockLook::LookAtSome() {
   const size_t first = keys.next_key;
   const size_t end =
       std::min(first + KeptBlocks::kMostNames, keys.answers.size());
-  std::vector<size_t> missing;
+  std::vector<uint32_t> missing;
   std::vector<BlockName> names;
   for (size_t i = first; i < end; ++i) {
     const std::string_view key = keys.kind->KeyOf(asked_keys().keys, i);
     if (asked_.uses && IsPlace(keys.answers[i])) keys.used.keys.append(key);
     if (!asked_.looks || !IsMissing(keys.answers[i])) continue;
-    missing.push_back(i);
+    missing.push_back(static_cast<uint32_t>(i));
     names.push_back(keys.kind->NameOf(key));
   }
-  const std::vector<bool> have = parts_.kept->Have(*keys.kind, names);
-  for (size_t i = 0; i < missing.size(); ++i) {
-    keys.kept[missing[i]] = have[i];
-    found_ += have[i] ? 1 : 0;
-  }
+  LookForMissing(missing, names);
   keys.next_key = end;
-  if (end == keys.answers.size() && asked_.loads) {
-    keys.wanted = WantedBlocks(asked_keys(), keys.answers, keys.kept);
+  if (end == keys.answers.size() && asked_.loads) ChooseLoads();
+}
+
+void BlockLook::LookForMissing(const std::vector<uint32_t>& missing,
+                               const std::vector<BlockName>& names) {
+  Keys& keys = *keys_;
+  const std::vector<bool> on_disk = parts_.kept->Have(*keys.kind, names);
+  for (size_t i = 0; i < missing.size(); ++i) {
+    keys.on_disk[missing[i]] = on_disk[i];
+    found_ += on_disk[i] ? 1 : 0;
   }
+  if (!asked_.loads || parts_.shared == nullptr ||
+      !parts_.shared->asks().MayAsk()) {
+    return;
+  }
+  const std::vector<SharedAsks::Known> shared =
+      parts_.shared->asks().Look(names);
+  for (size_t i = 0; i < missing.size(); ++i) {
+    if (!on_disk[i] && MayMatter(missing[i])) {
+      keys.shared[missing[i]] = shared[i];
+    }
+  }
+}
+
+// The memory searches for a row from the end, and looks at no key before the
+// row that it finds. It searches other keys from their front.
+bool BlockLook::MayMatter(uint32_t position) const {
+  const bool is_row = asked_keys().shape == BlockShape::kWindow ||
+                      asked_keys().shape == BlockShape::kCheckpoint;
+  return !is_row || keys_->answers[position] == kMissingBlock;
+}
+
+void BlockLook::ChooseLoads() {
+  Keys& keys = *keys_;
+  std::vector<bool> kept = keys.on_disk;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    if (keys.shared[i] != SharedAsks::Known::kLacks) kept[i] = true;
+  }
+  std::vector<uint32_t> asked;
+  for (const uint32_t i : WantedBlocks(asked_keys(), keys.answers, kept)) {
+    if (keys.on_disk[i]) {
+      keys.wanted.push_back(i);
+    } else if (keys.shared[i] == SharedAsks::Known::kMayHave) {
+      asked.push_back(i);
+    } else {
+      SetPending(i);
+    }
+  }
+  if (!asked.empty() && AskShared()) {
+    for (const uint32_t i : asked) SetPending(i);
+  }
+}
+
+void BlockLook::SetPending(uint32_t position) {
+  BlockPlace& answer = keys_->answers[position];
+  if (answer == kMissingBlock) answer = kPendingBlock;
+}
+
+bool BlockLook::AskShared() {
+  const Keys& keys = *keys_;
+  SharedAsks::Question question = {
+      .kind = keys.kind,
+      .keys = std::string(asked_keys().keys),
+      .before = std::string(asked_keys().before),
+      .shape = asked_keys().shape,
+      .window = asked_keys().window,
+      .answers = {keys.answers.begin(), keys.answers.end()},
+      .asked = {},
+      .asked_by = asked_.session,
+      .account = {}};
+  for (uint32_t i = 0; i < keys.answers.size(); ++i) {
+    if (keys.shared[i] == SharedAsks::Known::kMayHave) {
+      question.asked.push_back(i);
+    } else if (keys.on_disk[i] ||
+               keys.shared[i] == SharedAsks::Known::kIsLoading) {
+      question.answers[i] = kPendingBlock;
+    }
+  }
+  return parts_.shared->asks().Begin(std::move(question));
 }
 
 void BlockLook::LoadSome() {
   Keys& keys = *keys_;
   const auto some = std::span(keys.wanted).subspan(keys.next_wanted);
   const auto wanted = some.first(std::min(some.size(), KeptBlocks::kMostNames));
-  const std::vector<bool> are_loading =
-      parts_.loads->Begin(asked_.session, keys.kind, asked_keys(), wanted);
+  const std::vector<bool> are_loading = parts_.disk->loads().Begin(
+      asked_.session, keys.kind, asked_keys(), wanted);
   for (size_t i = 0; i < wanted.size(); ++i) {
-    BlockPlace& answer = keys.answers[wanted[i]];
-    if (are_loading[i] && answer == kMissingBlock) answer = kPendingBlock;
+    if (are_loading[i]) SetPending(wanted[i]);
   }
   keys.next_wanted += wanted.size();
 }

@@ -7,14 +7,10 @@
 
 #include "absl/time/time.h"
 #include "os/logging/log.h"
-#include "tiers/blocks/sealed_block.h"
 
 namespace pando {
 namespace {
 
-// Waiting notes take at most so many bytes. Use may fill only half of it, so
-// that it leaves room for new blocks.
-constexpr size_t kMostQueuedBytes = size_t{64} << 20;
 // So many bytes are copied under one lock, unless one block is larger.
 constexpr size_t kBatchBytes = size_t{16} << 20;
 constexpr size_t kMostBatchBlocks = 256;
@@ -35,28 +31,10 @@ BlockStores::~BlockStores() {
   thread_.join();
 }
 
-void BlockStores::Store(std::vector<KeysOfKind> keys) {
-  Queue({.keys = std::move(keys), .stores = true}, kMostQueuedBytes);
-}
-
-void BlockStores::Use(std::vector<KeysOfKind> keys, bool stores) {
-  Queue({.keys = std::move(keys), .stores = stores}, kMostQueuedBytes / 2);
-}
-
-void BlockStores::Queue(Note note, size_t most_bytes) {
-  note.bytes = sizeof(Note);
-  for (const KeysOfKind& keys : note.keys) {
-    note.bytes += sizeof(KeysOfKind) + keys.keys.size();
-    const auto kind = parts_.kept->Find(keys.kind);
-    if (kind != nullptr) note.count += keys.keys.size() / kind->kind.key_bytes;
-  }
+void BlockStores::Note(StoreNote note) {
+  const size_t blocks = StoreNotes::CountBlocks(note, *parts_.kept);
   absl::MutexLock hold(&mutex_);
-  if (is_draining_ || queued_bytes_ + note.bytes > most_bytes) {
-    if (note.stores) parts_.counts->dropped_blocks += note.count;
-    return;
-  }
-  queued_bytes_ += note.bytes;
-  queue_.push_back(std::move(note));
+  notes_.Add(std::move(note), blocks, *parts_.counts);
 }
 
 void BlockStores::Erase(uint64_t kind, uint64_t bytes) {
@@ -76,27 +54,23 @@ bool BlockStores::WasErased(uint64_t erasures) const {
 }
 
 void BlockStores::BeginDrain() {
-  std::deque<Note> dropped;  // is destroyed after the mutex: it takes long
+  std::deque<StoreNote> dropped;  // destroyed after the mutex: it takes long
   absl::MutexLock hold(&mutex_);
-  is_draining_ = true;
-  dropped.swap(queue_);
-  queued_bytes_ = 0;
+  dropped = notes_.Close();
 }
 
 void BlockStores::Run() {
   pthread_setname_np(pthread_self(), "block-store");
   TakeStock();
   while (EraseAll()) {
-    Note note;
+    StoreNote note;
     {
       absl::MutexLock hold(&mutex_);
       if (!may_free_)
         mutex_.Await(absl::Condition(this, &BlockStores::HasWork));
       if (is_stopped_) return;
-      if (!queue_.empty()) {
-        note = std::move(queue_.front());
-        queue_.pop_front();
-        queued_bytes_ -= note.bytes;
+      if (!notes_.empty()) {
+        note = notes_.Take();
       } else if (!erasures_.empty()) {
         continue;
       }
@@ -214,7 +188,7 @@ void BlockStores::StoreKeys(const KeysOfKind& keys, bool stores) {
   const std::vector<bool> have = Have(batch);
   Touch(batch);
   if (!stores) return;
-  const uint64_t bytes = SealedBytes(kind->kind);
+  const uint64_t bytes = seal_.ValueBytes(kind->kind);
   const size_t most =
       std::clamp<size_t>(kBatchBytes / bytes, 1, kMostBatchBlocks);
   bool has_stored = false;
@@ -231,43 +205,20 @@ void BlockStores::StoreKeys(const KeysOfKind& keys, bool stores) {
 }
 
 void BlockStores::StoreBatch(const Batch& batch) {
-  const std::vector<BlockPlace> places = CopyOut(batch);
-  const uint64_t bytes = SealedBytes(batch.kind->kind);
-  for (size_t i = 0; i < batch.indices.size(); ++i) {
-    if (i < places.size() && IsPlace(places[i])) {
-      Write(batch, batch.indices[i],
-            std::span(buffer_).subspan(i * bytes, bytes));
-    } else {
-      ++parts_.counts->dropped_blocks;
-    }
-  }
-}
-
-std::vector<BlockPlace> BlockStores::CopyOut(const Batch& batch) {
-  std::string keys;
-  for (uint32_t index : batch.indices) keys.append(batch.key(index));
-  const BlockKeys wanted = {
-      .kind = batch.kind->kind.number, .keys = keys, .before = {}};
-  const BlockLockId lock(++last_lock_);
-  const uint64_t bytes = SealedBytes(batch.kind->kind);
+  const uint64_t bytes = seal_.ValueBytes(batch.kind->kind);
   buffer_.resize(batch.indices.size() * bytes);
-  absl::StatusOr<std::vector<BlockPlace>> places = parts_.blocks->Acquire(
-      {.session = parts_.session, .lock = lock, .keys = {&wanted, 1}});
-  if (!places.ok()) return {};
-  for (size_t i = 0; i < places->size(); ++i) {
-    BlockPlace& place = (*places)[i];
-    if (!IsPlace(place)) continue;
-    const absl::Status copied = parts_.bytes->CopyOut(
-        place,
-        std::span(buffer_).subspan(i * bytes, bytes).subspan(kSealBytes));
-    if (copied.ok()) continue;
-    place = kMissingBlock;
-    ++parts_.counts->failed_writes;
-    Log(LogLevel::kError, "a block cannot be copied from the memory",
-        {{"error", copied.message()}});
+  std::string keys;
+  std::vector<std::span<std::byte>> values, blocks;
+  for (uint32_t index : batch.indices) {
+    keys.append(batch.key(index));
+    values.push_back(std::span(buffer_).subspan(values.size() * bytes, bytes));
+    blocks.push_back(values.back().subspan(seal_.bytes()));
   }
-  parts_.blocks->Release(parts_.session, {&lock, 1}).IgnoreError();
-  return *std::move(places);
+  const std::vector<bool> are_copied =
+      parts_.copies->CopyOut(*batch.kind, keys, blocks, *parts_.counts);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (are_copied[i]) Write(batch, batch.indices[i], values[i]);
+  }
 }
 
 bool BlockStores::BeginStore(const KnownKind& kind, const BlockName& name,
@@ -296,7 +247,7 @@ void BlockStores::Write(const Batch& batch, uint32_t index,
   KnownKind& kind = *batch.kind;
   const BlockName& name = batch.names[index];
   if (!BeginStore(kind, name, BlockFiles::BytesOnDisk(value.size()))) return;
-  SealBlock(kind.kind, batch.key(index), value);
+  seal_.Seal(kind.kind, batch.key(index), value);
   const absl::Status written = parts_.files->Write(name, value, index + 1);
   const bool is_kept = parts_.kept->EndStore(name, written.ok());
   if (!written.ok()) {

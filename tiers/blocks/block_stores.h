@@ -11,12 +11,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "base/ids.h"
 #include "core/block_cache.h"
-#include "tiers/blocks/block_bytes.h"
+#include "tiers/blocks/block_copies.h"
 #include "tiers/blocks/block_files.h"
 #include "tiers/blocks/block_tier_figures.h"
 #include "tiers/blocks/kept_blocks.h"
+#include "tiers/blocks/sealed_block.h"
+#include "tiers/blocks/store_notes.h"
 
 namespace pando {
 
@@ -29,11 +30,9 @@ namespace pando {
 // is. Owned by BlockTier; thread-safe.
 class BlockStores {
  public:
-  // The pointers must outlive this object. `session` is the tier's.
+  // The pointers must outlive this object.
   struct Parts {
-    BlockCache* blocks;
-    SessionId session;
-    const BlockBytes* bytes;
+    BlockCopies* copies;
     KeptBlocks* kept;
     BlockFiles* files;
     BlockTierCounts* counts;
@@ -44,12 +43,9 @@ class BlockStores {
   BlockStores(const Parts& parts, std::function<void()> on_erased);
   ~BlockStores();
 
-  // Queues blocks to be stored; their keys are in the order of the prompt. Does
-  // not wait. Blocks for which the queue has no room count as dropped.
-  void Store(std::vector<KeysOfKind> keys);
-  // Counts as a use of blocks: those that the tier has stay longer. With
-  // `stores`, queues those that it does not have to be stored.
-  void Use(std::vector<KeysOfKind> keys, bool stores);
+  // Queues a note. Does not wait. Blocks to be stored for which the queue has
+  // no room count as dropped. A use makes blocks that the tier has stay longer.
+  void Note(StoreNote note);
 
   // Queues the erasure of all files of a renewed kind, which take `bytes`
   // bytes.
@@ -65,13 +61,6 @@ class BlockStores {
   void BeginDrain();
 
  private:
-  // Keys that were given to Store or Use.
-  struct Note {
-    std::vector<KeysOfKind> keys;
-    bool stores = true;
-    size_t bytes = 0;
-    size_t count = 0;  // of keys
-  };
   // The files of a kind that are to be erased.
   struct Erasure {
     uint64_t kind;
@@ -89,7 +78,6 @@ class BlockStores {
     }
   };
 
-  void Queue(Note note, size_t most_bytes);
   void Run();
   // Takes in the blocks that earlier processes have left, as far as there is
   // room.
@@ -104,17 +92,15 @@ class BlockStores {
   // evict them. The last key counts as used first, so that the ends of prompts
   // are evicted first.
   void Touch(const Batch& batch);
+  // Stores the keys, or only counts their use.
   void StoreKeys(const KeysOfKind& keys, bool stores);
   void StoreBatch(const Batch& batch);
-  // Locks the blocks, copies them to the buffer, and unlocks them. Returns an
-  // answer for each; it is a place if the block was copied.
-  std::vector<BlockPlace> CopyOut(const Batch& batch);
   void Write(const Batch& batch, uint32_t index, std::span<std::byte> value);
   // Makes room for a block, and deletes the files of evicted blocks. Returns
   // false if the block is not to be stored.
   bool BeginStore(const KnownKind& kind, const BlockName& name, uint64_t bytes);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return is_stopped_ || !erasures_.empty() || !queue_.empty();
+    return is_stopped_ || !erasures_.empty() || !notes_.empty();
   }
   bool IsStopped() const {
     absl::MutexLock hold(&mutex_);
@@ -123,18 +109,16 @@ class BlockStores {
 
   const Parts parts_;
   const std::function<void()> on_erased_;
+  const BlockSeal seal_;
   // Only the thread uses these.
-  uint64_t last_lock_ = 0;
   std::vector<std::byte> buffer_;  // values of a batch
   bool may_free_ = true;           // FreeSome may have more to delete
   uint64_t to_free_ = 0;           // bytes of erased files that still count
   mutable absl::Mutex mutex_;
-  std::deque<Note> queue_ ABSL_GUARDED_BY(mutex_);
-  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  StoreNotes notes_ ABSL_GUARDED_BY(mutex_);
   std::deque<Erasure> erasures_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_erasure_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t erased_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };

@@ -31,41 +31,47 @@ uint64_t MostBlocks(uint64_t memory_bytes) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<BlockTier>> BlockTier::Start(
-    const Config& config, const Parts& parts) {
+    Config config, const Parts& parts) {
   ASSIGN_OR_RETURN(UniqueFd memory, parts.memory->Export());
-  ASSIGN_OR_RETURN(std::unique_ptr<BlockFiles> files,
-                   BlockFiles::Open({.folder = config.folder,
-                                     .max_bytes = config.max_bytes}));
-  Log(LogLevel::kInfo, "disk tier of blocks opened",
-      {{"folder", config.folder}, {"bytes", config.max_bytes}});
-  return absl::WrapUnique(
-      new BlockTier(config, parts, std::move(memory), std::move(files)));
+  std::unique_ptr<BlockFiles> files;
+  if (!config.disk.folder.empty()) {
+    ASSIGN_OR_RETURN(files, BlockFiles::Open(config.disk));
+    Log(LogLevel::kInfo, "disk tier of blocks opened",
+        {{"folder", config.disk.folder}, {"bytes", config.disk.max_bytes}});
+  }
+  return absl::WrapUnique(new BlockTier(std::move(config), parts,
+                                        std::move(memory), std::move(files)));
 }
 
-BlockTier::BlockTier(const Config& config, const Parts& parts, UniqueFd memory,
+BlockTier::BlockTier(Config config, const Parts& parts, UniqueFd memory,
                      std::unique_ptr<BlockFiles> files)
     : cache_(parts.cache),
       stores_at_once_(config.stores_at_once),
       session_(OpenTierSession(parts.cache)),
-      bytes_(std::move(memory)),
-      kept_(config.max_bytes, MostBlocks(parts.memory->bytes())),
-      files_(std::move(files)),
-      renewed_(parts.actions->AddWakeup([this] { ResumeRenewed(); })),
-      stores_({.blocks = parts.blocks,
-               .session = session_,
-               .bytes = &bytes_,
-               .kept = &kept_,
-               .files = files_.get(),
-               .counts = &counts_},
-              [this] { renewed_->Request(); }),
-      loads_({.cache = parts.cache,
-              .blocks = parts.blocks,
-              .session = session_,
-              .bytes = &bytes_,
-              .kept = &kept_,
-              .files = files_.get(),
-              .counts = &counts_,
-              .memory_bytes = parts.memory->bytes()}) {}
+      copies_(parts.blocks, session_, std::move(memory)),
+      kept_(config.disk.max_bytes, MostBlocks(parts.memory->bytes())),
+      renewed_(parts.actions->AddWakeup([this] { ResumeRenewed(); })) {
+  const uint64_t memory_bytes = parts.memory->bytes();
+  if (files != nullptr) {
+    disk_ = std::make_unique<DiskBlockTier>(
+        std::move(files),
+        DiskBlockTier::Parts{.cache = parts.cache,
+                             .copies = &copies_,
+                             .kept = &kept_,
+                             .memory_bytes = memory_bytes},
+        [this] { renewed_->Request(); });
+  } else {
+    kept_.EndStock();
+  }
+  if (config.shared.has_value()) {
+    shared_ = std::make_unique<SharedBlockTier>(
+        *std::move(config.shared), config.timeouts,
+        SharedBlockTier::Parts{.cache = parts.cache,
+                               .copies = &copies_,
+                               .kinds = &kept_,
+                               .memory_bytes = memory_bytes});
+  }
+}
 
 // The threads end after this. What they still ask of the cache is refused.
 BlockTier::~BlockTier() { cache_->CloseSession(session_); }
@@ -79,24 +85,29 @@ void BlockTier::Opened(std::span<const BlockKind> kinds) {
 void BlockTier::Renewed(std::span<const BlockKind> kinds) {
   for (const BlockKind& kind : kinds) {
     const std::optional<uint64_t> bytes = kept_.Renew(kind);
-    if (bytes.has_value()) stores_.Erase(TierKindOf(kind).name(), *bytes);
+    if (!bytes.has_value()) continue;
+    const uint64_t name = TierKindOf(kind).name();
+    if (disk_ != nullptr) disk_->stores().Erase(name, *bytes);
+    if (shared_ != nullptr) shared_->EraseKind(name);
   }
 }
 
 bool BlockTier::AreRenewed(Resumable& call) {
-  const uint64_t erasures = stores_.erasures();
-  if (stores_.WasErased(erasures)) return true;
+  if (disk_ == nullptr) return true;
+  const BlockStores& stores = disk_->stores();
+  const uint64_t erasures = stores.erasures();
+  if (stores.WasErased(erasures)) return true;
   waits_[&call] = erasures;
   // The erasures may have been done after the check above, before this call was
   // in `waits_`.
-  if (stores_.WasErased(erasures)) renewed_->Request();
+  if (stores.WasErased(erasures)) renewed_->Request();
   return false;
 }
 
 void BlockTier::ResumeRenewed() {
   std::vector<Resumable*> done;
   for (const auto& [call, erasures] : waits_) {
-    if (stores_.WasErased(erasures)) done.push_back(call);
+    if (disk_->stores().WasErased(erasures)) done.push_back(call);
   }
   for (Resumable* const call : done) {
     if (waits_.erase(call) > 0) call->Resume();
@@ -104,7 +115,9 @@ void BlockTier::ResumeRenewed() {
 }
 
 void BlockTier::Published(std::vector<KeysOfKind> keys) {
-  if (stores_at_once_ && !keys.empty()) stores_.Store(std::move(keys));
+  if (!stores_at_once_ || keys.empty()) return;
+  if (shared_ != nullptr) shared_->Note({.keys = keys});
+  if (disk_ != nullptr) disk_->stores().Note({.keys = std::move(keys)});
 }
 
 bool BlockTier::Has(KindNumber number, std::string_view key) const {
@@ -115,25 +128,14 @@ bool BlockTier::Has(KindNumber number, std::string_view key) const {
 }
 
 void BlockTier::BeginDrain() {
-  stores_.BeginDrain();
-  loads_.BeginDrain();
+  if (disk_ != nullptr) disk_->BeginDrain();
+  if (shared_ != nullptr) shared_->BeginDrain();
 }
 
-BlockTierFigures BlockTier::figures() const {
-  const KeptBlocks::Totals totals = kept_.totals();
-  BlockTierFigures figures = {.capacity_bytes = totals.max_bytes,
-                              .held_bytes = totals.bytes,
-                              .held_blocks = totals.blocks,
-                              .index_bytes = totals.index_bytes,
-                              .stored_blocks = counts_.stored_blocks,
-                              .stored_bytes = counts_.stored_bytes,
-                              .loaded_blocks = counts_.loaded_blocks,
-                              .loaded_bytes = counts_.loaded_bytes,
-                              .dropped_blocks = counts_.dropped_blocks,
-                              .failed_reads = counts_.failed_reads,
-                              .failed_writes = counts_.failed_writes,
-                              .damaged_blocks = counts_.damaged_blocks,
-                              .kinds = {}};
+BlockTiersFigures BlockTier::figures() const {
+  BlockTiersFigures figures;
+  if (disk_ != nullptr) figures.disk = disk_->figures();
+  if (shared_ != nullptr) figures.shared = shared_->figures();
   for (const auto& kind : kept_.kinds()) {
     figures.kinds.push_back({.kind = kind->kind.number,
                              .stored = kind->stored,

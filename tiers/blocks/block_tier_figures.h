@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/ids.h"
@@ -21,14 +22,8 @@ struct BlockTierCounts {
   std::atomic<uint64_t> damaged_blocks = 0;
 };
 
-// The figures of a block tier, for the metrics; all 0 where there is none.
+// The figures of a tier of blocks, for the metrics; all 0 where there is none.
 struct BlockTierFigures {
-  struct OfKind {
-    KindNumber kind;
-    uint64_t stored = 0;
-    uint64_t loaded = 0;
-  };
-
   uint64_t capacity_bytes = 0;
   uint64_t held_bytes = 0;
   uint64_t held_blocks = 0;
@@ -44,7 +39,35 @@ struct BlockTierFigures {
   uint64_t failed_writes = 0;
   // Blocks that were read and did not have the bytes that had been stored.
   uint64_t damaged_blocks = 0;
-  std::vector<OfKind> kinds;  // in the order of their numbers
+  // Whether loads, or stores, are not tried for a while because they keep
+  // failing; only of a shared tier.
+  bool are_loads_refused = false;
+  bool are_stores_refused = false;
+};
+
+// Returns the figures that are counts.
+inline BlockTierFigures FiguresOf(const BlockTierCounts& counts) {
+  return {.stored_blocks = counts.stored_blocks,
+          .stored_bytes = counts.stored_bytes,
+          .loaded_blocks = counts.loaded_blocks,
+          .loaded_bytes = counts.loaded_bytes,
+          .dropped_blocks = counts.dropped_blocks,
+          .failed_reads = counts.failed_reads,
+          .failed_writes = counts.failed_writes,
+          .damaged_blocks = counts.damaged_blocks};
+}
+
+// The figures of all tiers of blocks.
+struct BlockTiersFigures {
+  struct OfKind {
+    KindNumber kind;
+    uint64_t stored = 0;  // by all tiers together
+    uint64_t loaded = 0;
+  };
+
+  BlockTierFigures disk;
+  std::optional<BlockTierFigures> shared;  // none: there is no such tier
+  std::vector<OfKind> kinds;               // in the order of their numbers
 };
 
 }  // namespace pando

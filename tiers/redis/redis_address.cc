@@ -10,7 +10,7 @@ namespace {
 
 absl::Status BadUrl(absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "tier-shared has an address ", why,
+      "an address ", why,
       "; must be redis://HOST:PORT, rediss://HOST:PORT or unix:///PATH"));
 }
 

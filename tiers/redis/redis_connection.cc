@@ -29,8 +29,9 @@ absl::StatusOr<std::string> ReadPassword(const std::string& path) {
   text << std::ifstream(path).rdbuf();
   const std::string password(absl::StripAsciiWhitespace(text.str()));
   if (!password.empty()) return password;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "password-file of tier-shared: ", path, " cannot be read, or is empty"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("password-file of the shared store: ", path,
+                   " cannot be read, or is empty"));
 }
 
 }  // namespace

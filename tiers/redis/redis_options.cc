@@ -38,8 +38,8 @@ absl::Status ReadTtl(const std::string& text, RedisStore::Config& config) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrFormat(
-      "ttl of tier-shared is '%s'; must be a duration with unit from %s to %s",
-      text, absl::FormatDuration(kMinTtl), absl::FormatDuration(kMaxTtl)));
+      "a ttl of '%s'; must be a duration with unit from %s to %s", text,
+      absl::FormatDuration(kMinTtl), absl::FormatDuration(kMaxTtl)));
 }
 
 constexpr std::pair<absl::string_view, Read> kOptions[] = {
@@ -57,7 +57,7 @@ absl::Status ReadOption(const std::string& name, const std::string& text,
       kOptions, name, &std::pair<absl::string_view, Read>::first);
   if (known != std::end(kOptions)) return known->second(text, config);
   return absl::InvalidArgumentError(absl::StrCat(
-      "tier-shared has an option that Redis does not know; must be one of ",
+      "an option that Redis does not know; must be one of ",
       absl::StrJoin(kOptions, ", ", [](std::string* names, const auto& option) {
         absl::StrAppend(names, option.first);
       })));
@@ -66,22 +66,21 @@ absl::Status ReadOption(const std::string& name, const std::string& text,
 absl::Status CheckTogether(const RedisStore::Config& config) {
   const RedisTlsFiles& tls = config.tls;
   if (!config.user.empty() && config.password_file.empty()) {
-    return absl::InvalidArgumentError(
-        "tier-shared has a user, which needs password-file");
+    return absl::InvalidArgumentError("a user, which needs password-file");
   }
   if (tls.certificate.empty() != tls.key.empty()) {
     return absl::InvalidArgumentError(
-        "certificate and key of tier-shared must be given both or not at all");
+        "certificate or key alone; must be given both or not at all");
   }
   const bool has_tls = config.seeds.front().has_tls;
   for (const RedisAddress& seed : config.seeds) {
     if (seed.has_tls == has_tls) continue;
     return absl::InvalidArgumentError(
-        "tier-shared has addresses with and without TLS; must be of one kind");
+        "addresses with and without TLS; must be of one kind");
   }
   if (!has_tls && !(tls.ca.empty() && tls.certificate.empty())) {
     return absl::InvalidArgumentError(
-        "ca and certificate of tier-shared need an address rediss://");
+        "ca or certificate, which need an address rediss://");
   }
   return absl::OkStatus();
 }
@@ -97,7 +96,7 @@ absl::StatusOr<RedisStore::Config> ReadRedisOptions(
         RedisAddress::Parse(absl::StrCat(uri.scheme, "://", uri.place)));
     if (config.seeds.size() > 1 && !uri.options.empty()) {
       return absl::InvalidArgumentError(
-          "tier-shared has options after another address than the first");
+          "options after another address than the first");
     }
   }
   for (const auto& [name, text] : uris.front().options) {

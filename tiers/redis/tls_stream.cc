@@ -28,7 +28,7 @@ std::string LastTlsError() {
 
 absl::Status BadTlsFile(const char* option, const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat(
-      option, " of tier-shared: ", path, " cannot be used: ", LastTlsError()));
+      "a ", option, " that cannot be used, ", path, ": ", LastTlsError()));
 }
 
 absl::Status TlsFailed(const char* what) {

@@ -13,12 +13,12 @@ constexpr size_t kMinParts = 4;
 
 }  // namespace
 
-BlockWindow::BlockWindow(size_t max_blocks, size_t value_bytes)
-    : value_bytes_(value_bytes),
-      values_(std::make_unique_for_overwrite<std::byte[]>(max_blocks *
-                                                          value_bytes)) {}
+BlockWindow::BlockWindow(size_t bytes)
+    : values_(std::make_unique_for_overwrite<std::byte[]>(bytes)) {}
 
-std::span<RemoteStore::Transfer> BlockWindow::Begin(size_t count) {
+std::span<RemoteStore::Transfer> BlockWindow::Begin(size_t count,
+                                                    size_t value_bytes) {
+  value_bytes_ = value_bytes;
   blocks_.assign(count, {});
   for (size_t i = 0; i < count; ++i) {
     blocks_[i].value = {values_.get() + i * value_bytes_, value_bytes_};
@@ -30,6 +30,15 @@ std::span<RemoteStore::Transfer> BlockWindow::Begin(size_t count) {
   is_closed_ = false;
   place_status_ = absl::OkStatus();
   return blocks_;
+}
+
+void BlockWindow::Retain(const std::vector<bool>& are_kept) {
+  size_t kept = 0;
+  for (size_t i = 0; i < are_kept.size(); ++i) {
+    if (are_kept[i]) blocks_[kept++] = blocks_[i];
+  }
+  blocks_.resize(kept);
+  are_placed_.resize(kept);
 }
 
 std::span<RemoteStore::Transfer> BlockWindow::TakePart() {

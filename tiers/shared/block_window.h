@@ -23,13 +23,18 @@ namespace pando {
 // Begin.
 class BlockWindow {
  public:
-  BlockWindow(size_t max_blocks, size_t value_bytes);
+  // `bytes` is the memory of all values.
+  explicit BlockWindow(size_t bytes);
 
-  // Begins anew with `count` blocks, at most `max_blocks`, and returns them;
-  // the caller must set their keys. The status of each is DEADLINE_EXCEEDED
-  // until a thread sets it. REQUIRES: no thread works on the window.
-  std::span<RemoteStore::Transfer> Begin(size_t count);
+  // Begins anew with `count` blocks whose values have `value_bytes` bytes each,
+  // and returns them; the caller must set their keys. The status of each is
+  // DEADLINE_EXCEEDED until a thread sets it. REQUIRES: the values have room,
+  // and no thread works on the window.
+  std::span<RemoteStore::Transfer> Begin(size_t count, size_t value_bytes);
   std::span<RemoteStore::Transfer> blocks() { return blocks_; }
+  // Takes out the blocks that are not to be kept, one entry for each block.
+  // REQUIRES: no thread works on the window.
+  void Retain(const std::vector<bool>& are_kept);
   // Returns the next blocks that no thread has taken yet; empty if none is
   // left.
   std::span<RemoteStore::Transfer> TakePart();
@@ -46,9 +51,12 @@ class BlockWindow {
   // Closes the window: waits for calls of `place` that are under way, and lets
   // no more begin.
   Placed Close();
+  // Returns whether a block of blocks() was placed. REQUIRES: the window is
+  // closed.
+  bool IsPlaced(size_t number) const { return are_placed_[number] != 0; }
 
  private:
-  const size_t value_bytes_;
+  size_t value_bytes_ = 1;
   const std::unique_ptr<std::byte[]> values_;
   std::vector<RemoteStore::Transfer> blocks_;
   std::atomic<size_t> taken_ = 0;

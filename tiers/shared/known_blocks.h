@@ -9,52 +9,88 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "core/nodes/page_hash.h"
-#include "tiers/shared/remote_store.h"
 
 namespace pando {
 
-// The blocks that this process has stored or touched in the present period, so
-// that it need not ask the store for them again. All blocks of a period count
-// as used at its beginning. So the front of a prompt, which is touched only
-// once, never looks older than blocks that are stored behind it later. Owned by
-// RemoteBlocks; thread-safe.
+// The blocks that this process has stored or touched in the present period, by
+// their names, so that it need not ask the store for them again. All blocks of
+// a period count as used at its beginning. So the front of a prompt, which is
+// touched only once, never looks older than blocks that are stored behind it
+// later. Owned by the parts of a shared tier; thread-safe.
+template <typename Name>
 class KnownBlocks {
  public:
   static constexpr absl::Duration kPeriod = absl::Minutes(10);
+  // When it knows more blocks, BeginPeriod forgets all.
+  static constexpr size_t kMost = size_t{256} * 1024;
 
   // Returns whether the period that began last is over.
-  bool IsPeriodOver() const;
+  bool IsPeriodOver() const { return period() != PresentPeriod(); }
   // Begins the present period, if it has not begun yet, and forgets the blocks
   // of the one before. Also forgets all blocks when it knows too many.
-  void BeginPeriod();
+  void BeginPeriod() {
+    absl::MutexLock hold(&mutex_);
+    const absl::Time present = PresentPeriod();
+    if (period_ != present || names_.size() > kMost) names_.clear();
+    period_ = present;
+  }
   // When the last period began, by the system's clock.
-  absl::Time period() const;
+  absl::Time period() const {
+    absl::MutexLock hold(&mutex_);
+    return period_;
+  }
 
   // Returns how many blocks at the front of `run` are known.
-  size_t CountKnown(std::span<const PageHash> run) const;
-  // Returns the keys of the pages of a prompt from index `begin` on that are
-  // not known.
-  std::vector<BlockKey> UnknownOf(uint64_t ns_digest,
-                                  std::span<const PageHash> prompt,
-                                  size_t begin) const;
+  size_t CountKnown(std::span<const Name> run) const {
+    absl::MutexLock hold(&mutex_);
+    size_t known = 0;
+    while (known < run.size() && names_.contains(run[known])) ++known;
+    return known;
+  }
+  // Returns the positions, from `begin` on, of the blocks that are not known.
+  std::vector<uint32_t> UnknownOf(std::span<const Name> run,
+                                  size_t begin = 0) const {
+    std::vector<uint32_t> unknown;
+    absl::MutexLock hold(&mutex_);
+    for (size_t i = begin; i < run.size(); ++i) {
+      if (!names_.contains(run[i])) unknown.push_back(static_cast<uint32_t>(i));
+    }
+    return unknown;
+  }
   // Adds blocks, unless Forget was called since generation() returned
   // `generation`.
-  void Add(std::span<const PageHash> hashes, uint64_t generation);
+  void Add(std::span<const Name> names, uint64_t generation) {
+    absl::MutexLock hold(&mutex_);
+    if (generation == generation_) names_.insert(names.begin(), names.end());
+  }
   // Removes blocks that the store does not have, or may not have.
-  void Remove(std::span<const PageHash> hashes);
+  void Remove(std::span<const Name> names) {
+    absl::MutexLock hold(&mutex_);
+    for (const Name& name : names) names_.erase(name);
+  }
 
   // Forgets all blocks.
-  void Forget();
+  void Forget() {
+    absl::MutexLock hold(&mutex_);
+    ++generation_;
+    names_.clear();
+  }
   // Counts the calls of Forget.
-  uint64_t generation() const;
+  uint64_t generation() const {
+    absl::MutexLock hold(&mutex_);
+    return generation_;
+  }
 
  private:
-  static absl::Time PresentPeriod();
+  static absl::Time PresentPeriod() {
+    return absl::UnixEpoch() +
+           absl::Floor(absl::Now() - absl::UnixEpoch(), kPeriod);
+  }
 
   mutable absl::Mutex mutex_;
-  absl::flat_hash_set<PageHash> hashes_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<Name> names_ ABSL_GUARDED_BY(mutex_);
   absl::Time period_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -2,10 +2,14 @@
 #define PANDO_TIERS_SHARED_REMOTE_BLOCKS_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "core/nodes/page_hash.h"
 #include "tiers/shared/block_values.h"
 #include "tiers/shared/block_window.h"
 #include "tiers/shared/known_blocks.h"
@@ -34,8 +38,8 @@ class RemoteBlocks {
 
   const BlockValues& values() const { return values_; }
   RemoteStore& store() { return *store_; }
-  KnownBlocks& known() { return known_; }
-  const KnownBlocks& known() const { return known_; }
+  KnownBlocks<PageHash>& known() { return known_; }
+  const KnownBlocks<PageHash>& known() const { return known_; }
   StoreEraser& eraser() { return eraser_; }
   const StoreEraser& eraser() const { return eraser_; }
 
@@ -43,6 +47,14 @@ class RemoteBlocks {
   // holds: from 1 to 32.
   size_t BlocksOf(size_t window_bytes) const;
   std::shared_ptr<BlockWindow> NewWindow(size_t blocks) const;
+  // Begins a window of NewWindow anew; see BlockWindow::Begin.
+  std::span<RemoteStore::Transfer> Begin(BlockWindow& window,
+                                         size_t count) const;
+  // Returns the keys of the pages of a prompt from index `begin` on that are
+  // not known.
+  std::vector<BlockKey> UnknownOf(uint64_t ns_digest,
+                                  std::span<const PageHash> prompt,
+                                  size_t begin) const;
   // Erases a block in the store. Returns whether that succeeded, and logs an
   // error if not.
   bool Erase(const BlockKey& key);
@@ -50,7 +62,7 @@ class RemoteBlocks {
  private:
   const BlockValues values_;
   const std::unique_ptr<RemoteStore> store_;
-  KnownBlocks known_;
+  KnownBlocks<PageHash> known_;
   StoreEraser eraser_;
 };
 

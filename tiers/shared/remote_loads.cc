@@ -111,7 +111,8 @@ size_t RemoteLoads::LoadWindow(uint64_t ns_digest,
                                std::span<const PageHash> run,
                                std::span<const PageId> pages) {
   if (window_ == nullptr) window_ = blocks_->NewWindow(window_blocks_);
-  const std::span<RemoteStore::Transfer> blocks = window_->Begin(run.size());
+  const std::span<RemoteStore::Transfer> blocks =
+      blocks_->Begin(*window_, run.size());
   for (size_t i = 0; i < run.size(); ++i) {
     blocks[i].key = {.ns_digest = ns_digest, .hash = run[i]};
   }

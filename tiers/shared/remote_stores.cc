@@ -41,11 +41,11 @@ void RemoteStores::BeginPrompt(uint64_t ns_digest,
     std::vector<BlockKey> keys;
     absl::StatusOr<std::vector<bool>> are_present = RemoteBlocks::Timeout();
   };
-  KnownBlocks& known = blocks_->known();
+  KnownBlocks<PageHash>& known = blocks_->known();
   known.BeginPeriod();
   const auto question = std::make_shared<Question>();
   const uint64_t generation = known.generation();
-  question->keys = known.UnknownOf(ns_digest, prompt, 0);
+  question->keys = blocks_->UnknownOf(ns_digest, prompt, 0);
   if (question->keys.empty() || !MayStore()) return;
   const absl::Time deadline = MonotonicNow() + put_timeout_ / 2;
   const bool is_in_time =
@@ -73,8 +73,8 @@ void RemoteStores::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
                          size_t begin, std::span<const PageId> pages,
                          const std::function<bool()>& confirm) {
   const uint64_t generation = blocks_->known().generation();
-  const std::vector<BlockKey> keys = blocks_->known().UnknownOf(
-      ns_digest, prompt.first(begin + pages.size()), begin);
+  const std::vector<BlockKey> keys =
+      blocks_->UnknownOf(ns_digest, prompt.first(begin + pages.size()), begin);
   if (!MayStore()) {
     confirm();
     dropped_ += keys.size();
@@ -84,7 +84,8 @@ void RemoteStores::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
     window_ = spare_window_ != nullptr ? std::exchange(spare_window_, nullptr)
                                        : blocks_->NewWindow(window_blocks_);
   }
-  const std::span<RemoteStore::Transfer> blocks = window_->Begin(keys.size());
+  const std::span<RemoteStore::Transfer> blocks =
+      blocks_->Begin(*window_, keys.size());
   absl::Status copied;
   for (size_t i = 0; i < keys.size() && copied.ok(); ++i) {
     RemoteStore::Transfer& block = blocks[i];
@@ -128,7 +129,7 @@ void RemoteStores::EndPrompt() {
 
 void RemoteStores::PutParts(BlockWindow& window, absl::Time used,
                             absl::Time deadline, uint64_t generation) {
-  const KnownBlocks& known = blocks_->known();
+  const KnownBlocks<PageHash>& known = blocks_->known();
   while (generation == known.generation() && MonotonicNow() < deadline) {
     const std::span<RemoteStore::Transfer> part = window.TakePart();
     if (part.empty()) return;

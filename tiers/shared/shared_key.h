@@ -18,7 +18,7 @@ namespace pando {
 
 // A secret that all machines that share a store know. It signs their values, so
 // that a program that can write to the store, but does not know the secret,
-// cannot forge one. Owned by BlockValues. Immutable; thread-safe.
+// cannot forge one. Owned by what signs them. Immutable; thread-safe.
 class SharedKey {
  public:
   static constexpr size_t kMinBytes = 32;

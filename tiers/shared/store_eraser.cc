@@ -68,7 +68,8 @@ bool StoreEraser::EraseNext() {
 bool StoreEraser::EraseNow(std::optional<uint64_t> ns_digest) {
   const absl::Status erased = store_->EraseAll(ns_digest);
   if (erased.ok()) return true;
-  Log(LogLevel::kError, "flushed pages are still in the shared store",
+  Log(LogLevel::kError,
+      "what was flushed or reset is still in the shared store",
       {{"error", erased.message()}});
   return false;
 }

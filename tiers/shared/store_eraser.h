@@ -12,10 +12,11 @@
 
 namespace pando {
 
-// Erases flushed blocks from a store on a thread of its own, and then frees the
-// room that they take. It tries until it succeeds. Owned by RemoteBlocks;
-// thread-safe. The destructor tries each waiting erasure once more, and leaves
-// the rest of the room to the next process to free.
+// Erases what was flushed or reset from a store on a thread of its own, and
+// then frees the room that they take. It tries until it succeeds. Owned by
+// RemoteBlocks or SharedBlocks; thread-safe. The destructor tries each waiting
+// erasure once more, and leaves the rest of the room to the next process to
+// free.
 class StoreEraser {
  public:
   // `store` must outlive this object.

@@ -14,7 +14,7 @@ absl::StatusOr<StoreUri> StoreUri::Parse(absl::string_view text) {
   const size_t scheme = text.find(kAfterScheme);
   if (scheme == text.npos) {
     return absl::InvalidArgumentError(
-        "tier-shared has an address without a scheme; must be "
+        "an address without a scheme; must be "
         "SCHEME://PLACE?NAME=VALUE&NAME=VALUE");
   }
   const size_t place = scheme + kAfterScheme.size();
@@ -28,7 +28,7 @@ absl::StatusOr<StoreUri> StoreUri::Parse(absl::string_view text) {
     const size_t name = option.find('=');
     if (name == option.npos) {
       return absl::InvalidArgumentError(
-          "tier-shared has an option without a value; must be NAME=VALUE");
+          "an option without a value; must be NAME=VALUE");
     }
     uri.options.emplace_back(std::string(option.substr(0, name)),
                              std::string(option.substr(name + 1)));

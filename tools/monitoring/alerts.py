@@ -216,9 +216,9 @@ def _of_tiers(q: Queries) -> list[Alert]:
             "PandoBlockTierFails",
             WARNING,
             "Copies of blocks cannot be written or read, or are damaged.",
-            f"failed to {{{{ $labels.step }}}} {COUNT} copies of blocks on disk within "
-            "15 minutes.",
-            q.over("15m").increase("pando_block_tier_failures_total", ["step"]),
+            f"failed to {{{{ $labels.step }}}} {COUNT} copies of blocks on the tier "
+            "{{ $labels.tier }} within 15 minutes.",
+            q.over("15m").increase("pando_block_tier_failures_total", ["tier", "step"]),
             "> 0",
         ),
         Alert(
@@ -228,6 +228,16 @@ def _of_tiers(q: Queries) -> list[Alert]:
             "has refused the shared store ({{ $labels.direction }}) for 10 minutes, as "
             "it failed again and again.",
             q.now("pando_tier_remote_refused", ["direction"]),
+            "> 0",
+            lasts="10m",
+        ),
+        Alert(
+            "PandoBlockTierRefused",
+            WARNING,
+            "A shared store does not work, so that machines do not share blocks.",
+            "has refused the shared store of blocks ({{ $labels.direction }}) for 10 "
+            "minutes, as it failed again and again.",
+            q.now("pando_block_tier_remote_refused", ["direction"]),
             "> 0",
             lasts="10m",
         ),

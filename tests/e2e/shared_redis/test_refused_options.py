@@ -20,7 +20,7 @@ from pandod_process import refused_start
         ("redis://a?ttl=1s", "from 1h to 8760h"),
         ("redis://a?ca=b", "need an address rediss"),
         ("rediss://a?key=b", "both or not at all"),
-        ("rediss://a?ca=/b", "/b cannot be used"),
+        ("rediss://a?ca=/b", "a ca that cannot be used, /b"),
         ("file://tmp", "file:///FOLDER alone"),
         ("file:///tmp?ttl=2h", "file:///FOLDER alone"),
     ],

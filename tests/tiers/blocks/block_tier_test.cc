@@ -98,7 +98,7 @@ TEST_F(BlockTierTest, WhatIsPublishedIsFoundAfterARestart) {
   const BlockKind kind = memory_->Open("a", kSmallShard);
   AwaitHas(kind, 3);
   ExpectLoads(kind, numbers, 7);
-  EXPECT_EQ(memory_->tier().figures().loaded_blocks, 3u);
+  EXPECT_EQ(memory_->tier().figures().disk.loaded_blocks, 3u);
   // Other identities and sizes have nothing of it.
   const auto other = memory_->Open("b", kSmallShard);
   EXPECT_THAT(memory_->Load(other, numbers), testing::Each(kMissingBlock));
@@ -125,7 +125,7 @@ TEST_F(BlockTierTest, AnEvictedBlockIsLoadedAgainForACallThatAsks) {
   memory_->Ask(look, places, &found);
   EXPECT_EQ(found, 16u);
   EXPECT_THAT(places, testing::Each(kMissingBlock));
-  EXPECT_EQ(memory_->tier().figures().loaded_blocks, 0u);
+  EXPECT_EQ(memory_->tier().figures().disk.loaded_blocks, 0u);
   // A quarter of the memory at a time.
   look.loads = true;
   memory_->Ask(look, places);
@@ -164,7 +164,7 @@ TEST_F(BlockTierTest, ADamagedFileIsAMissAndForgotten) {
   AwaitHas(kind, 1);
   AwaitHas(kind, 2);
   EXPECT_THAT(memory_->Load(kind, {1, 2}), testing::Each(kMissingBlock));
-  EXPECT_EQ(memory_->tier().figures().damaged_blocks, 2u);
+  EXPECT_EQ(memory_->tier().figures().disk.damaged_blocks, 2u);
   EXPECT_FALSE(Has(kind, 1));
   EXPECT_THAT(Files(), testing::IsEmpty());
 }
@@ -191,7 +191,7 @@ TEST_F(BlockTierTest, AFileThatCannotBeReadKeepsNoOtherFromBeingLoaded) {
   ExpectLoads(kind, {2}, 7);
   // It is asked for again, not tried again, and not forgotten.
   EXPECT_THAT(memory_->Load(kind, {1}), testing::Each(kMissingBlock));
-  EXPECT_EQ(memory_->tier().figures().failed_reads, 1u);
+  EXPECT_EQ(memory_->tier().figures().disk.failed_reads, 1u);
   EXPECT_TRUE(Has(kind, 1));
 }
 
@@ -208,7 +208,7 @@ TEST_F(BlockTierTest, ADiskThatFailsIsNotAskedForEveryBlock) {
   for (uint32_t number : numbers) AwaitHas(kind, number);
   for (const fs::path& file : Files()) Spoil(file);
   EXPECT_THAT(memory_->Load(kind, numbers), testing::Each(kMissingBlock));
-  EXPECT_EQ(memory_->tier().figures().failed_reads, 16u);
+  EXPECT_EQ(memory_->tier().figures().disk.failed_reads, 16u);
 }
 
 // No step has more keys than KeptBlocks takes at once.
@@ -271,14 +271,14 @@ TEST_F(BlockTierTest, FilesOfAResetKindMakeRoomBeforeBlocksDo) {
     memory_->Store(kind, {1, 2, 3, 4}, seed);
     AwaitHas(kind, 4);
     kind = memory_->Reset(kind);
-    EXPECT_LE(memory_->tier().figures().held_bytes, 8 * block);
+    EXPECT_LE(memory_->tier().figures().disk.held_bytes, 8 * block);
   }
   memory_->Store(kind, {1, 2, 3, 4}, 3);
   AwaitHas(kind, 4);
   for (uint32_t number = 1; number <= 4; ++number) {
     EXPECT_TRUE(Has(kept, number)) << number;
   }
-  EXPECT_EQ(memory_->tier().figures().held_bytes, 8 * block);
+  EXPECT_EQ(memory_->tier().figures().disk.held_bytes, 8 * block);
 }
 
 TEST_F(BlockTierTest, AFileUnderTheNameOfAnotherBlockIsAMiss) {
@@ -292,7 +292,7 @@ TEST_F(BlockTierTest, AFileUnderTheNameOfAnotherBlockIsAMiss) {
   AwaitHas(kind, 1);
   AwaitHas(kind, 2);
   EXPECT_EQ(std::ranges::count(memory_->Load(kind, {1, 2}), kMissingBlock), 1);
-  EXPECT_EQ(memory_->tier().figures().damaged_blocks, 1u);
+  EXPECT_EQ(memory_->tier().figures().disk.damaged_blocks, 1u);
 }
 
 TEST_F(BlockTierTest, WhatCannotBeWrittenIsCountedAndStaysInTheMemory) {
@@ -311,8 +311,8 @@ TEST_F(BlockTierTest, WhatCannotBeWrittenIsCountedAndStaysInTheMemory) {
     memory_->Store(kind, {1, 2}, 7);
     memory_->AwaitStores();
   }
-  EXPECT_EQ(memory_->tier().figures().failed_writes, 2u);
-  EXPECT_EQ(memory_->tier().figures().held_bytes, 0u);
+  EXPECT_EQ(memory_->tier().figures().disk.failed_writes, 2u);
+  EXPECT_EQ(memory_->tier().figures().disk.held_bytes, 0u);
   EXPECT_THAT(Files(), testing::IsEmpty());
   ExpectLoads(kind, {1, 2}, 7);
 }
@@ -355,7 +355,7 @@ TEST_F(BlockTierTest, WithFirstHitWhatIsAcquiredIsStored) {
       places);
   AwaitHas(kind, 2);
   EXPECT_FALSE(Has(kind, 1));
-  EXPECT_EQ(memory_->tier().figures().stored_blocks, 1u);
+  EXPECT_EQ(memory_->tier().figures().disk.stored_blocks, 1u);
 }
 
 TEST_F(BlockTierTest, ASecondPandodMayNotUseTheFolder) {
@@ -403,7 +403,7 @@ TEST_F(BlockTierTest, NeverGivesAWrongByteInRandomProgramsWithFaults) {
       kinds[which] = memory_->Reset(kinds[which]);
       ++resets[which];
     } else if (action < 96) {
-      loaded += memory_->tier().figures().loaded_blocks;
+      loaded += memory_->tier().figures().disk.loaded_blocks;
       restart();
     } else {
       for (const fs::path& file : Files()) {
@@ -418,10 +418,10 @@ TEST_F(BlockTierTest, NeverGivesAWrongByteInRandomProgramsWithFaults) {
         }
       }
     }
-    ASSERT_LE(memory_->tier().figures().held_bytes, uint64_t{400} << 10);
+    ASSERT_LE(memory_->tier().figures().disk.held_bytes, uint64_t{400} << 10);
   }
   EXPECT_GT(found, 0u);
-  EXPECT_GT(loaded + memory_->tier().figures().loaded_blocks, 0u);
+  EXPECT_GT(loaded + memory_->tier().figures().disk.loaded_blocks, 0u);
 }
 
 }  // namespace

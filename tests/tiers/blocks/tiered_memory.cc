@@ -48,6 +48,12 @@ void RequestedActions::Run() {
 
 TieredMemory::TieredMemory(const std::string& folder, uint64_t memory_bytes,
                            uint64_t tier_bytes, bool stores_at_once)
+    : TieredMemory(memory_bytes, {.disk = {folder, tier_bytes},
+                                  .shared = std::nullopt,
+                                  .timeouts = {},
+                                  .stores_at_once = stores_at_once}) {}
+
+TieredMemory::TieredMemory(uint64_t memory_bytes, BlockTier::Config config)
     : memory_(MakeMemory(memory_bytes)),
       mapped_(Mapped(memory_)),
       cache_({.page_tokens = 1,
@@ -56,13 +62,10 @@ TieredMemory::TieredMemory(const std::string& folder, uint64_t memory_bytes,
                          .extent_bytes = kExtentBytes}}),
       blocks_(&cache_) {
   cache_.OpenSession(session_, "engine");
-  auto tier = BlockTier::Start({.folder = folder,
-                                .max_bytes = tier_bytes,
-                                .stores_at_once = stores_at_once},
-                               {.cache = &cache_,
-                                .blocks = &blocks_,
-                                .memory = &memory_,
-                                .actions = &actions_});
+  auto tier = BlockTier::Start(std::move(config), {.cache = &cache_,
+                                                   .blocks = &blocks_,
+                                                   .memory = &memory_,
+                                                   .actions = &actions_});
   CHECK(tier.ok());
   tier_ = *std::move(tier);
 }
@@ -147,7 +150,8 @@ std::vector<uint32_t> TieredMemory::Store(const BlockKind& kind,
 
 void TieredMemory::AwaitStores() {
   while (true) {
-    const BlockTierFigures figures = tier_->figures();
+    const BlockTiersFigures all = tier_->figures();
+    const BlockTierFigures& figures = all.shared ? *all.shared : all.disk;
     if (figures.stored_blocks + figures.dropped_blocks +
             figures.failed_writes >=
         published_) {
@@ -166,10 +170,15 @@ size_t TieredMemory::Ask(const AskedOfTier& asked,
   return steps;
 }
 
-std::vector<BlockPlace> TieredMemory::Load(
-    const BlockKind& kind, const std::vector<uint32_t>& numbers) {
+std::vector<BlockPlace> TieredMemory::Load(const BlockKind& kind,
+                                           const std::vector<uint32_t>& numbers,
+                                           BlockShape shape, uint32_t window) {
   const std::string keys = KeysOf(numbers);
-  const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
+  const BlockKeys asked = {.kind = kind.number,
+                           .keys = keys,
+                           .before = {},
+                           .shape = shape,
+                           .window = window};
   // The lock keeps the blocks that were found, so that loads do not evict them.
   std::vector<BlockLockId> locks;
   while (true) {

@@ -37,8 +37,8 @@ class RequestedActions final : public TurnActions {
   std::deque<Requested> wakeups_;
 };
 
-// The block memory of one pandod, an engine of it, and a disk tier. What is
-// stored in the folder outlives it.
+// The block memory of one pandod, an engine of it, and a tier. What is stored
+// in a folder outlives it.
 class TieredMemory {
  public:
   // A call that waits for a reset.
@@ -51,8 +51,10 @@ class TieredMemory {
   static constexpr uint64_t kExtentBytes = uint64_t{64} << 10;
   static constexpr uint32_t kKeyBytes = 40;  // more than a name has
 
+  // With a disk tier.
   TieredMemory(const std::string& folder, uint64_t memory_bytes,
                uint64_t tier_bytes, bool stores_at_once = true);
+  TieredMemory(uint64_t memory_bytes, BlockTier::Config tier);
   ~TieredMemory();
 
   BlockTier& tier() { return *tier_; }
@@ -75,15 +77,17 @@ class TieredMemory {
   std::vector<uint32_t> Store(const BlockKind& kind,
                               const std::vector<uint32_t>& numbers,
                               uint64_t seed);
-  // Waits until each was stored, dropped, or could not be. REQUIRES: the tier
-  // had none of them, and no kind was reset since.
+  // Waits until each was stored, dropped, or could not be. REQUIRES: the tier,
+  // the only one, had none of them, and no kind was reset since.
   void AwaitStores();
   // Asks the tier, as a handler does. Returns how many steps it took.
   size_t Ask(const AskedOfTier& asked, std::vector<BlockPlace>& places,
              uint32_t* found = nullptr);
   // Until nothing of them is being loaded.
   std::vector<BlockPlace> Load(const BlockKind& kind,
-                               const std::vector<uint32_t>& numbers);
+                               const std::vector<uint32_t>& numbers,
+                               BlockShape shape = BlockShape::kEach,
+                               uint32_t window = 0);
   // Whether the block at a place has the bytes of its number and this seed.
   bool Holds(const BlockKind& kind, BlockPlace place, uint32_t number,
              uint64_t seed) const;

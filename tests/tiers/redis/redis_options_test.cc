@@ -47,7 +47,7 @@ TEST(RedisOptionsTest, AnAddressMayDoWithoutOptions) {
 TEST(RedisOptionsTest, AnUnknownOptionIsNotRepeated) {
   const absl::Status status = Read({"redis://a?secret=secret"}).status();
   EXPECT_EQ(status.message(),
-            "tier-shared has an option that Redis does not know; must be one "
+            "an option that Redis does not know; must be one "
             "of user, password-file, ca, certificate, key, ttl");
 }
 

@@ -23,19 +23,19 @@ std::vector<size_t> PartsOf(BlockWindow& window) {
 }
 
 TEST(BlockWindowTest, LargeBlocksAreTakenOneByOneAndSmallOnesTogether) {
-  BlockWindow large(3, kLarge);
-  large.Begin(3);
+  BlockWindow large(3 * kLarge);
+  large.Begin(3, kLarge);
   EXPECT_EQ(PartsOf(large), (std::vector<size_t>{1, 1, 1}));
-  BlockWindow small(32, kSmall);
-  small.Begin(10);
+  BlockWindow small(32 * kSmall);
+  small.Begin(10, kSmall);
   EXPECT_EQ(PartsOf(small), (std::vector<size_t>{3, 3, 3, 1}));
-  small.Begin(0);
+  small.Begin(0, kSmall);
   EXPECT_TRUE(PartsOf(small).empty());
 }
 
 TEST(BlockWindowTest, EachBlockHasMemoryOfItsOwnAndHasTimedOutAtFirst) {
-  BlockWindow window(4, kSmall);
-  const std::span<RemoteStore::Transfer> blocks = window.Begin(4);
+  BlockWindow window(4 * kSmall);
+  const std::span<RemoteStore::Transfer> blocks = window.Begin(4, kSmall);
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_TRUE(absl::IsDeadlineExceeded(blocks[i].status));
     EXPECT_EQ(blocks[i].value.size(), kSmall);
@@ -44,9 +44,9 @@ TEST(BlockWindowTest, EachBlockHasMemoryOfItsOwnAndHasTimedOutAtFirst) {
 }
 
 TEST(BlockWindowTest, TheFrontEndsWithTheFirstBlockThatHasNotCome) {
-  BlockWindow window(4, kSmall);
+  BlockWindow window(4 * kSmall);
   for (int round = 0; round < 2; ++round) {
-    const std::span<RemoteStore::Transfer> blocks = window.Begin(4);
+    const std::span<RemoteStore::Transfer> blocks = window.Begin(4, kSmall);
     for (const size_t number : {3, 0, 1}) {
       window.Place(blocks[number], [&](size_t placed) {
         EXPECT_EQ(placed, number);
@@ -60,8 +60,8 @@ TEST(BlockWindowTest, TheFrontEndsWithTheFirstBlockThatHasNotCome) {
 }
 
 TEST(BlockWindowTest, WhatComesAfterItWasClosedIsNotPlaced) {
-  BlockWindow window(2, kSmall);
-  const std::span<RemoteStore::Transfer> blocks = window.Begin(2);
+  BlockWindow window(2 * kSmall);
+  const std::span<RemoteStore::Transfer> blocks = window.Begin(2, kSmall);
   EXPECT_EQ(window.Close().front, 0u);
   window.Place(blocks[0], [](size_t) {
     ADD_FAILURE() << "placed";
@@ -70,8 +70,8 @@ TEST(BlockWindowTest, WhatComesAfterItWasClosedIsNotPlaced) {
 }
 
 TEST(BlockWindowTest, ABlockThatCannotBePlacedClosesIt) {
-  BlockWindow window(3, kSmall);
-  const std::span<RemoteStore::Transfer> blocks = window.Begin(3);
+  BlockWindow window(3 * kSmall);
+  const std::span<RemoteStore::Transfer> blocks = window.Begin(3, kSmall);
   int calls = 0;
   for (const RemoteStore::Transfer& block : blocks) {
     window.Place(block, [&](size_t number) {

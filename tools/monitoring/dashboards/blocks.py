@@ -178,23 +178,43 @@ def _disk_tier(q: Queries) -> list[Panel]:
         ),
         Graph(
             "Copied",
-            "Bytes a second to the disk (store), and back into the memory (load).",
+            "Bytes a second to a tier (store), and back into the memory (load).",
             "Bps",
             [
                 Query(
-                    q.rate("pando_block_tier_copied_bytes_total", ["direction"]),
-                    "{{direction}}",
+                    q.rate(
+                        "pando_block_tier_copied_bytes_total", ["tier", "direction"]
+                    ),
+                    "{{tier}}: {{direction}}",
                 )
             ],
         ),
         Graph(
             "Not stored, not loaded",
-            "Blocks a second: the disk was too slow for them (dropped), or they could "
+            "Blocks a second: the tier was too slow for them (dropped), or they could "
             "not be written or read, or were damaged (verify).",
             "short",
             [
-                Query(q.rate("pando_block_tier_dropped_blocks_total"), "dropped"),
-                Query(q.rate("pando_block_tier_failures_total", ["step"]), "{{step}}"),
+                Query(
+                    q.rate("pando_block_tier_dropped_blocks_total", ["tier"]),
+                    "{{tier}}: dropped",
+                ),
+                Query(
+                    q.rate("pando_block_tier_failures_total", ["tier", "step"]),
+                    "{{tier}}: {{step}}",
+                ),
+            ],
+        ),
+        Graph(
+            "Shared store refused",
+            "1 while the shared store of blocks is left alone, because it failed again "
+            "and again. Only with such a store.",
+            "short",
+            [
+                Query(
+                    q.now("pando_block_tier_remote_refused", ["direction"]),
+                    "{{direction}}",
+                )
             ],
         ),
     ]
