@@ -41,6 +41,7 @@ def watched(tmp_path_factory) -> Iterator[Watched]:
     shared.mkdir(mode=0o700)
     options = {"http": http, "tcp": tcp, "tcp_insecure": "yes", "config": quotas}
     options |= {"tier_shared": f"file://{shared}", "model": "a-model"}
+    options["block_tier_shared"] = options["tier_shared"]
     options["mover_socket"] = folder / "mover.sock"
     with (
         serving(folder, **options, **OPTIONS) as pandod,

@@ -31,8 +31,6 @@ ZERO = {
     "pando-blocks: Room on disk A",
     "pando-blocks: Room on disk B",
     "pando-blocks: Copied A",
-    "pando-blocks: Not stored, not loaded A",
-    "pando-blocks: Not stored, not loaded B",
     # There is no disk, and the shared folder was taken away.
     "pando-eviction: Copies held A",
     "pando-eviction: Copies held B",
