@@ -7,6 +7,13 @@
 
 namespace pando {
 
+namespace {
+
+// So many names are added under the mutex, for which calls may wait.
+constexpr size_t kAddedAtOnce = 256;
+
+}  // namespace
+
 AbsentBlocks::AbsentBlocks() { newer_.names.reserve(kMost); }
 
 void AbsentBlocks::Add(std::span<const BlockName> names) {
@@ -14,7 +21,7 @@ void AbsentBlocks::Add(std::span<const BlockName> names) {
     BeginBatch();
     absl::MutexLock hold(&mutex_);
     const size_t room = kMost - std::min(kMost, newer_.names.size());
-    const auto some = names.first(std::min(names.size(), room));
+    const auto some = names.first(std::min({names.size(), room, kAddedAtOnce}));
     newer_.names.insert(some.begin(), some.end());
     names = names.subspan(some.size());
   }

@@ -31,9 +31,11 @@ bool BlockLook::Step() {
 
 void BlockLook::TellUses() {
   if (used_.empty()) return;
-  StoreNote note = {.keys = std::exchange(used_, {}), .is_use = true};
+  const StoreNote note = {.keys = std::make_shared<std::vector<KeysOfKind>>(
+                              std::exchange(used_, {})),
+                          .is_use = true};
   if (parts_.shared != nullptr) parts_.shared->Note(note);
-  if (parts_.disk != nullptr) parts_.disk->stores().Note(std::move(note));
+  if (parts_.disk != nullptr) parts_.disk->stores().Note(note);
 }
 
 // If a kind is not known, this ends the work: its keys, and all that follow,
@@ -111,10 +113,12 @@ void BlockLook::ChooseLoads() {
   for (size_t i = 0; i < kept.size(); ++i) {
     if (keys.shared[i] != SharedAsks::Known::kLacks) kept[i] = true;
   }
+  // What follows an unknown key of a prefix may be of no use.
+  const bool is_prefix = asked_keys().shape == BlockShape::kPrefix;
   std::vector<uint32_t> asked;
   for (const uint32_t i : WantedBlocks(asked_keys(), keys.answers, kept)) {
     if (keys.on_disk[i]) {
-      keys.wanted.push_back(i);
+      if (!is_prefix || asked.empty()) keys.wanted.push_back(i);
     } else if (keys.shared[i] == SharedAsks::Known::kMayHave) {
       asked.push_back(i);
     } else {
@@ -133,21 +137,24 @@ void BlockLook::SetPending(uint32_t position) {
 
 bool BlockLook::AskShared() {
   const Keys& keys = *keys_;
+  std::vector<uint32_t> asked;
+  for (uint32_t i = 0; i < keys.answers.size(); ++i) {
+    if (keys.shared[i] == SharedAsks::Known::kMayHave) asked.push_back(i);
+  }
+  const std::string_view all = asked_keys().keys;
+  if (parts_.shared->asks().IsWaiting(*keys.kind, all, asked)) return true;
   SharedAsks::Question question = {
       .kind = keys.kind,
-      .keys = std::string(asked_keys().keys),
+      .keys = std::string(all),
       .before = std::string(asked_keys().before),
       .shape = asked_keys().shape,
       .window = asked_keys().window,
       .answers = {keys.answers.begin(), keys.answers.end()},
-      .asked = {},
+      .asked = std::move(asked),
       .asked_by = asked_.session,
       .account = {}};
   for (uint32_t i = 0; i < keys.answers.size(); ++i) {
-    if (keys.shared[i] == SharedAsks::Known::kMayHave) {
-      question.asked.push_back(i);
-    } else if (keys.on_disk[i] ||
-               keys.shared[i] == SharedAsks::Known::kIsLoading) {
+    if (keys.on_disk[i] || keys.shared[i] == SharedAsks::Known::kIsLoading) {
       question.answers[i] = kPendingBlock;
     }
   }

@@ -75,12 +75,15 @@ void BlockStores::Run() {
         continue;
       }
     }
-    for (const KeysOfKind& keys : note.keys) {
-      if (!EraseAll()) return;
-      StoreKeys(keys, note.stores);
+    if (note.keys == nullptr) {
+      // Files of renewed kinds are deleted while there is nothing else to do.
+      FreeSome();
+      continue;
     }
-    // Files of renewed kinds are deleted while there is nothing else to do.
-    if (note.keys.empty()) FreeSome();
+    for (const KeysOfKind& keys : *note.keys) {
+      if (!EraseAll()) return;
+      StoreKeys(keys);
+    }
   }
 }
 
@@ -175,7 +178,7 @@ void BlockStores::Touch(const Batch& batch) {
   }
 }
 
-void BlockStores::StoreKeys(const KeysOfKind& keys, bool stores) {
+void BlockStores::StoreKeys(const KeysOfKind& keys) {
   const std::shared_ptr<KnownKind> kind = parts_.kept->Find(keys.kind);
   if (kind == nullptr || !kind->is_newest) return;
   const size_t count = keys.keys.size() / kind->kind.key_bytes;
@@ -187,7 +190,6 @@ void BlockStores::StoreKeys(const KeysOfKind& keys, bool stores) {
   }
   const std::vector<bool> have = Have(batch);
   Touch(batch);
-  if (!stores) return;
   const uint64_t bytes = seal_.ValueBytes(kind->kind);
   const size_t most =
       std::clamp<size_t>(kBatchBytes / bytes, 1, kMostBatchBlocks);

@@ -92,8 +92,7 @@ class BlockStores {
   // evict them. The last key counts as used first, so that the ends of prompts
   // are evicted first.
   void Touch(const Batch& batch);
-  // Stores the keys, or only counts their use.
-  void StoreKeys(const KeysOfKind& keys, bool stores);
+  void StoreKeys(const KeysOfKind& keys);
   void StoreBatch(const Batch& batch);
   void Write(const Batch& batch, uint32_t index, std::span<std::byte> value);
   // Makes room for a block, and deletes the files of evicted blocks. Returns

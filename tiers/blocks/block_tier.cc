@@ -116,8 +116,10 @@ void BlockTier::ResumeRenewed() {
 
 void BlockTier::Published(std::vector<KeysOfKind> keys) {
   if (!stores_at_once_ || keys.empty()) return;
-  if (shared_ != nullptr) shared_->Note({.keys = keys});
-  if (disk_ != nullptr) disk_->stores().Note({.keys = std::move(keys)});
+  const StoreNote note = {
+      .keys = std::make_shared<std::vector<KeysOfKind>>(std::move(keys))};
+  if (shared_ != nullptr) shared_->Note(note);
+  if (disk_ != nullptr) disk_->stores().Note(note);
 }
 
 bool BlockTier::Has(KindNumber number, std::string_view key) const {

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -73,10 +75,14 @@ class SharedAsks {
     SessionId asked_by;
     KeptBytes account;
   };
-  // Begins to ask, unless the same question waits for its answer. The memory of
-  // the question counts in the account of `asked_by`. Returns whether there
-  // will be an answer; there is none if the queue or the account has no room.
-  // REQUIRES: `asked` is not empty.
+  // Returns whether a question about these positions of `keys` waits for its
+  // answer. REQUIRES: `asked` is not empty.
+  bool IsWaiting(const KnownKind& kind, std::string_view keys,
+                 std::span<const uint32_t> asked) const;
+  // Begins to ask. The memory of the question counts in the account of
+  // `asked_by`. Returns whether there will be an answer; there is none if the
+  // queue or the account has no room. REQUIRES: the same question does not
+  // wait.
   bool Begin(Question question);
   // Asks and loads no more.
   void BeginDrain();
@@ -90,10 +96,25 @@ class SharedAsks {
     Question question;
   };
 
+  // What is known of the keys of a question.
+  struct Found {
+    std::vector<bool> kept;  // in the store, by position
+    std::vector<BlockName> absent;
+    std::vector<BlockName> refused;  // in the store, and not loaded
+  };
+
+  static Id IdOf(const KnownKind& kind, std::string_view keys,
+                 std::span<const uint32_t> asked);
   void Run();
-  // Returns, for each key that is asked for, whether the store has it, as far
-  // as it answers in time. Counts as a use of these blocks.
-  std::vector<bool> Ask(const Question& question);
+  // Asks for the keys in parts, in the order in which the shape needs them,
+  // until what is needed is decided, or the time is up. What was not asked then
+  // counts as absent, so that calls do not go on waiting.
+  Found Ask(const Question& question);
+  // Asks for some keys, and counts as a use of them. Returns none if there is
+  // no answer in time.
+  std::optional<std::vector<bool>> AskSome(const Question& question,
+                                           std::span<const uint32_t> some,
+                                           absl::Time deadline);
   void Answer(Question question);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !queue_.empty();

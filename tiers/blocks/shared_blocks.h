@@ -1,14 +1,20 @@
 #ifndef PANDO_TIERS_BLOCKS_SHARED_BLOCKS_H_
 #define PANDO_TIERS_BLOCKS_SHARED_BLOCKS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "tiers/blocks/absent_blocks.h"
 #include "tiers/blocks/block_name.h"
+#include "tiers/blocks/kept_blocks.h"
 #include "tiers/blocks/sealed_block.h"
 #include "tiers/shared/known_blocks.h"
 #include "tiers/shared/remote_store.h"
@@ -35,8 +41,8 @@ class SharedBlocks {
   static absl::Status Timeout() {
     return absl::DeadlineExceededError("timeout");
   }
-  // Returns the key of a block in the store. Blocks further back in a prompt
-  // have higher ordinals.
+  // Returns the key of a block in the store. Of blocks that are stored or
+  // touched together, those further back in the prompt have higher ordinals.
   static BlockKey KeyOf(const BlockName& name, uint32_t ordinal = 0) {
     return {.ns_digest = name.kind, .hash = name.key, .ordinal = ordinal};
   }
@@ -45,9 +51,20 @@ class SharedBlocks {
   const BlockSeal& seal() const { return seal_; }
   KnownBlocks<BlockName>& known() { return known_; }
   AbsentBlocks& absent() { return absent_; }
-  // Returns whether a kind is being erased. Nothing is loaded or stored
-  // meanwhile.
-  bool is_erasing() const { return eraser_.is_erasing(); }
+  // Notes blocks that the store does not have.
+  void IsAbsent(std::span<const BlockName> names) {
+    known_.Remove(names);
+    absent_.Add(names);
+  }
+
+  // Lives while a thread stores blocks of a kind. The thread must look whether
+  // the kind was replaced after it has made this, and erase what it has stored
+  // of a replaced kind before it destroys this.
+  class Put;
+  // Returns whether the store may have blocks of a kind that was reset: while
+  // kinds are erased, and while blocks of a replaced kind are being stored.
+  // Nothing is loaded or stored meanwhile.
+  bool MayHaveReplaced() const;
 
   // Begins to erase all blocks of a kind.
   void EraseKind(uint64_t kind) {
@@ -63,7 +80,29 @@ class SharedBlocks {
   const BlockSeal seal_;
   KnownBlocks<BlockName> known_;
   AbsentBlocks absent_;
+  mutable absl::Mutex mutex_;
+  // Those of which blocks are being stored, once for each thread that does.
+  std::vector<const KnownKind*> being_put_ ABSL_GUARDED_BY(mutex_);
   StoreEraser eraser_;
+};
+
+class SharedBlocks::Put {
+ public:
+  Put(SharedBlocks* shared, const KnownKind* kind)
+      : shared_(shared), kind_(kind) {
+    absl::MutexLock hold(&shared_->mutex_);
+    shared_->being_put_.push_back(kind_);
+  }
+  ~Put() {
+    absl::MutexLock hold(&shared_->mutex_);
+    shared_->being_put_.erase(std::ranges::find(shared_->being_put_, kind_));
+  }
+  Put(const Put&) = delete;
+  Put& operator=(const Put&) = delete;
+
+ private:
+  SharedBlocks* const shared_;
+  const KnownKind* const kind_;
 };
 
 }  // namespace pando

@@ -9,7 +9,7 @@
 namespace pando {
 
 bool SharedSource::MayRead() const {
-  return !shared_->is_erasing() && breaker_.Admits(MonotonicNow());
+  return !shared_->MayHaveReplaced() && breaker_.Admits(MonotonicNow());
 }
 
 void SharedSource::Read(const std::shared_ptr<KnownKind>& kind,
@@ -83,7 +83,7 @@ void SharedSource::CountFailures(std::span<const BlockRead> blocks) {
       error = block.status;
     }
   }
-  shared_->absent().Add(absent);
+  shared_->IsAbsent(absent);
   if (failed == 0) {
     breaker_.Succeeded();
     return;

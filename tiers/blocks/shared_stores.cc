@@ -52,15 +52,15 @@ void SharedStores::Run() {
       if (is_stopped_) return;
       note = notes_.Take();
     }
-    for (const KeysOfKind& keys : note.keys) {
+    for (const KeysOfKind& keys : *note.keys) {
       if (IsStopped()) return;
-      StoreKeys(keys, note.stores);
+      StoreKeys(keys);
     }
   }
 }
 
 bool SharedStores::MayStore() const {
-  return !parts_.shared->is_erasing() && breaker_.Admits(MonotonicNow());
+  return !parts_.shared->MayHaveReplaced() && breaker_.Admits(MonotonicNow());
 }
 
 void SharedStores::Failed(size_t blocks, const absl::Status& status) {
@@ -70,7 +70,7 @@ void SharedStores::Failed(size_t blocks, const absl::Status& status) {
       {{"blocks", blocks}, {"error", status.message()}});
 }
 
-void SharedStores::StoreKeys(const KeysOfKind& keys, bool stores) {
+void SharedStores::StoreKeys(const KeysOfKind& keys) {
   Row row = {
       .kind = parts_.kinds->Find(keys.kind), .keys = keys.keys, .names = {}};
   if (row.kind == nullptr || !row.kind->is_newest) return;
@@ -83,11 +83,13 @@ void SharedStores::StoreKeys(const KeysOfKind& keys, bool stores) {
   const std::vector<uint32_t> unknown = known.UnknownOf(row.names);
   if (unknown.empty()) return;
   if (!MayStore()) {
-    if (stores) parts_.counts->dropped_blocks += unknown.size();
+    parts_.counts->dropped_blocks += unknown.size();
     return;
   }
-  const std::vector<uint32_t> lacked = Touch(row, unknown);
-  if (!stores) return;
+  std::vector<uint32_t> lacked = Touch(row, unknown);
+  // The last blocks of a prompt are stored first, because servers that evict by
+  // recency would otherwise evict its front first.
+  std::ranges::reverse(lacked);
   const size_t most = std::clamp<size_t>(
       kStoredAtOnce / row.kind->kind.block_bytes, 1, kMostStoredAtOnce);
   for (size_t i = 0; i < lacked.size(); i += most) {
@@ -180,6 +182,7 @@ void SharedStores::StoreSome(const Row& row,
 
 void SharedStores::PutParts(Job& job) {
   SharedBlocks& shared = *parts_.shared;
+  const SharedBlocks::Put put(&shared, job.kind.get());
   while (job.kind->is_newest && MonotonicNow() < job.deadline) {
     const std::span<RemoteStore::Transfer> part = job.window.TakePart();
     if (part.empty()) return;

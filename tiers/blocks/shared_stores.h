@@ -72,7 +72,7 @@ class SharedStores {
 
   void Run();
   bool MayStore() const;
-  void StoreKeys(const KeysOfKind& keys, bool stores);
+  void StoreKeys(const KeysOfKind& keys);
   // Tells the store that the blocks at these positions are in use. Returns
   // those that it lacks.
   std::vector<uint32_t> Touch(const Row& row,

@@ -11,7 +11,7 @@ constexpr size_t kMostBytes = size_t{64} << 20;
 
 size_t StoreNotes::BytesOf(const StoreNote& note) {
   size_t bytes = sizeof(StoreNote);
-  for (const KeysOfKind& keys : note.keys) {
+  for (const KeysOfKind& keys : *note.keys) {
     bytes += sizeof(KeysOfKind) + keys.keys.size();
   }
   return bytes;
@@ -19,7 +19,7 @@ size_t StoreNotes::BytesOf(const StoreNote& note) {
 
 size_t StoreNotes::CountBlocks(const StoreNote& note, const KeptBlocks& kinds) {
   size_t blocks = 0;
-  for (const KeysOfKind& keys : note.keys) {
+  for (const KeysOfKind& keys : *note.keys) {
     const auto kind = kinds.Find(keys.kind);
     if (kind != nullptr) blocks += keys.keys.size() / kind->kind.key_bytes;
   }
@@ -30,7 +30,7 @@ void StoreNotes::Add(StoreNote note, size_t blocks, BlockTierCounts& counts) {
   const size_t bytes = BytesOf(note);
   const size_t most = note.is_use ? kMostBytes / 2 : kMostBytes;
   if (is_closed_ || bytes_ + bytes > most) {
-    if (note.stores) counts.dropped_blocks += blocks;
+    counts.dropped_blocks += blocks;
     return;
   }
   bytes_ += bytes;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "core/block_cache.h"
@@ -11,11 +12,10 @@
 
 namespace pando {
 
-// Says that blocks were published or used. Their keys are in the order of the
-// prompt.
+// Says that blocks were published or used, so that a tier stores those that it
+// lacks. Their keys are in the order of the prompt.
 struct StoreNote {
-  std::vector<KeysOfKind> keys;
-  bool stores = true;  // whether those that the tier lacks are stored
+  std::shared_ptr<const std::vector<KeysOfKind>> keys;
   bool is_use = false;
 };
 

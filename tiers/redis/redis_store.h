@@ -20,8 +20,8 @@ namespace pando {
 
 // Keeps each block under a key of Redis or Valkey. A key expires when it was
 // not used for Config::ttl; of blocks of one prompt, those further back expire
-// a little earlier, and are written and touched first. Owned by RemoteBlocks;
-// thread-safe.
+// a little earlier, and are written and touched first. Owned by RemoteBlocks
+// or SharedBlocks; thread-safe.
 class RedisStore final : public RemoteStore {
  public:
   struct Config {

@@ -10,7 +10,7 @@ namespace pando {
 // Stops calls of something that keeps failing. After kFailures failures in a
 // row it refuses calls for kFirstPause, then admits them again. Each further
 // failure doubles the pause, up to kLongestPause; a success resets it. Owned by
-// RemoteLoads and RemoteStores; thread-safe.
+// those who call a shared store; thread-safe.
 class CircuitBreaker {
  public:
   static constexpr int kFailures = 3;

@@ -17,8 +17,9 @@
 namespace pando {
 
 // Threads for work that may hang, such as calls to a folder whose server is
-// gone. Callers give up the wait after a timeout. Owned by RemoteLoads and
-// RemoteStores; thread-safe. The destructor waits for work that still hangs.
+// gone. Callers give up the wait after a timeout. Owned by those
+// who load from a shared store or store there; thread-safe. The destructor
+// waits for work that still hangs.
 class DeadlineThreads {
  public:
   using Work = std::function<void()>;

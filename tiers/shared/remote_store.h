@@ -14,26 +14,29 @@
 
 namespace pando {
 
-// Names a block, the same on every machine.
+// Names a block, the same on every machine: a page of a prompt, or a block of
+// the block memory.
 struct BlockKey {
-  uint64_t ns_digest = 0;  // of the page's namespace
+  uint64_t ns_digest = 0;  // of the page's namespace; else names the kind
   PageHash hash = {};
-  // The number of the page in its prompt: 1 for the first page. Only Put and
-  // Touch use it; callers of other methods need not set it.
+  // The number of the block in its prompt, or among those that are stored with
+  // it: 1 for the first. Only Put and Touch use it; callers of other methods
+  // need not set it.
   uint32_t ordinal = 0;
 };
 
-// A store of blocks that many machines share: the interface between RemoteTier
-// and its backends. It knows no pages, and need not be honest: RemoteTier
-// verifies what it gets.
+// A store of blocks that many machines share: the interface between the tiers
+// that use it, RemoteTier and SharedBlockTier, and its backends. It knows
+// neither pages nor kinds, and need not be honest: the tiers verify what they
+// get.
 //
-// Any call may hang; RemoteTier makes them on threads of their own, and gives
-// up the wait after a timeout. A call whose deadline (of MonotonicNow) passes
-// leaves the rest of its blocks undone. Owned by RemoteBlocks; thread-safe.
+// Any call may hang; the tiers make them on threads of their own, and give up
+// the wait after a timeout. A call whose deadline (of MonotonicNow) passes
+// leaves the rest of its blocks undone. Owned by RemoteBlocks or SharedBlocks;
+// thread-safe.
 class RemoteStore {
  public:
-  // A block to get or to put, and how that went. In a store that machines
-  // share, all values have the same length.
+  // A block to get or to put, and how that went.
   struct Transfer {
     BlockKey key;
     std::span<std::byte> value;

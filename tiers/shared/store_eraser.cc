@@ -2,12 +2,17 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "os/logging/log.h"
 
 namespace pando {
 namespace {
 
 constexpr absl::Duration kTryAgainAfter = absl::Seconds(1);
+// Instead of more, everything is erased.
+constexpr size_t kMostWaiting = 4'096;
 
 }  // namespace
 
@@ -24,6 +29,16 @@ StoreEraser::~StoreEraser() {
 
 void StoreEraser::Erase(std::optional<uint64_t> ns_digest) {
   absl::MutexLock hold(&mutex_);
+  // The first one may be under way, and have passed new blocks.
+  if (!waiting_.empty() &&
+      std::find(std::next(waiting_.begin()), waiting_.end(), ns_digest) !=
+          waiting_.end()) {
+    return;
+  }
+  if (waiting_.size() >= kMostWaiting) {
+    waiting_.resize(1);
+    ns_digest = std::nullopt;
+  }
   waiting_.push_back(ns_digest);
 }
 

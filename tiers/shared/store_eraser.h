@@ -25,7 +25,8 @@ class StoreEraser {
   StoreEraser(const StoreEraser&) = delete;
   StoreEraser& operator=(const StoreEraser&) = delete;
 
-  // Queues the erasure of a namespace, or of all namespaces with none.
+  // Queues the erasure of a namespace, or of all namespaces with none. When
+  // very many wait, all is erased.
   void Erase(std::optional<uint64_t> ns_digest);
   // Returns whether an erasure is queued or under way.
   bool is_erasing() const;

@@ -42,7 +42,9 @@ constexpr SharedBlockTier::Timeouts kPatient = {
 struct Faults {
   std::atomic<bool> fails = false;
   std::atomic<int> touches = 0;
+  std::atomic<int> touched = 0;  // keys
   std::function<void()> before_call = [] {};
+  std::function<void()> before_put = [] {};
   std::function<void()> after_put = [] {};
 };
 
@@ -64,10 +66,12 @@ class FaultyStore final : public RemoteStore {
   void Put(std::span<Transfer> blocks, absl::Time used,
            absl::Time deadline) override {
     faults_->before_call();
+    if (blocks.empty()) return;
     if (faults_->fails) {
       for (Transfer& block : blocks) block.status = Failure();
       return;
     }
+    faults_->before_put();
     store_->Put(blocks, used, deadline);
     faults_->after_put();
   }
@@ -76,6 +80,7 @@ class FaultyStore final : public RemoteStore {
                                           absl::Time deadline) override {
     faults_->before_call();
     ++faults_->touches;
+    faults_->touched += static_cast<int>(keys.size());
     if (faults_->fails) return Failure();
     return store_->Touch(keys, used, deadline);
   }
@@ -339,6 +344,95 @@ TEST_F(SharedBlockTierTest, ABlockThatIsStoredDuringAResetIsErased) {
   is_reset.Notify();
   Await([&] { return Files().empty(); });
   EXPECT_THAT(machine->Load(kind, {1}), Each(kMissingBlock));
+}
+
+// The block reaches the store when what was there is erased already.
+TEST_F(SharedBlockTierTest, ABlockThatIsStoredAfterAResetIsNotLoaded) {
+  const auto machine = Machine(&faults_);
+  BlockKind kind = machine->Open("a", kShard);
+  absl::Notification is_held;
+  absl::Notification may_put;
+  absl::Notification is_put;
+  absl::Notification may_end;
+  faults_.before_put = [&] {
+    is_held.Notify();
+    may_put.WaitForNotification();
+  };
+  faults_.after_put = [&] {
+    is_put.Notify();
+    may_end.WaitForNotification();
+  };
+  machine->Store(kind, {1}, 7);
+  is_held.WaitForNotification();
+  kind = machine->Reset(kind);
+  may_put.Notify();
+  is_put.WaitForNotification();
+  ASSERT_FALSE(Files().empty());
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_THAT(machine->Load(kind, {1}), Each(kMissingBlock));
+  }
+  may_end.Notify();
+  Await([&] { return Files().empty(); });
+  EXPECT_THAT(machine->Load(kind, {1}), Each(kMissingBlock));
+}
+
+TEST_F(SharedBlockTierTest, WhatTheStoreHasLostIsStoredAgain) {
+  const auto machine = Machine(&faults_);
+  const BlockKind kind = machine->Open("a", kShard);
+  machine->Store(kind, {1}, 7);
+  machine->AwaitStores();
+  ASSERT_EQ(Files().size(), 1u);
+  fs::remove(Files().front());
+  for (uint32_t number = 100; number < 200; ++number) {
+    machine->Store(kind, {number}, 7);
+    machine->AwaitStores();
+  }
+  EXPECT_THAT(machine->Load(kind, {1}), Each(kMissingBlock));
+  machine->Store(kind, {1}, 7);
+  machine->AwaitStores();
+  EXPECT_EQ(FiguresOf(*machine).stored_blocks, 102u);
+}
+
+// The store has the beginning of a long prompt. A new prompt costs one short
+// question.
+TEST_F(SharedBlockTierTest, APrefixIsAskedForUntilItsEndIsFound) {
+  Numbers numbers(1'000);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  const auto machine = Machine(&faults_);
+  const BlockKind kind = machine->Open("a", kShard);
+  EXPECT_EQ(machine->Load(kind, numbers, BlockShape::kPrefix).front(),
+            kMissingBlock);
+  EXPECT_EQ(faults_.touches, 1);
+  EXPECT_EQ(faults_.touched, 64);
+}
+
+// The disk has blocks 1 to 3, and none has block 0.
+TEST_F(SharedBlockTierTest, NothingBehindAHoleOfAPrefixIsLoadedFromDisk) {
+  const std::string disk = absl::StrCat(folder_, "/disk");
+  auto folder =
+      FolderStore::Open("block-tier-shared", folder_, BlockTier::kFormOfBlocks);
+  ASSERT_TRUE(folder.ok());
+  const BlockFiles::Config on_disk = {disk, uint64_t{16} << 20};
+  {
+    TieredMemory before(
+        kMemory,
+        {.disk = on_disk, .shared = std::nullopt, .timeouts = kPatient});
+    before.Store(before.Open("a", kShard), {1, 2, 3}, 7);
+    before.AwaitStores();
+  }
+  SharedStore shared = {.store = *std::move(folder),
+                        .key = nullptr,
+                        .digest = BlockTier::kFormOfBlocks};
+  TieredMemory machine(
+      kMemory,
+      {.disk = on_disk, .shared = std::move(shared), .timeouts = kPatient});
+  const BlockKind kind = machine.Open("a", kShard);
+  Await([&] { return machine.tier().figures().disk.held_blocks == 3; });
+  EXPECT_THAT(machine.Load(kind, {0, 1, 2, 3}, BlockShape::kPrefix).front(),
+              kMissingBlock);
+  EXPECT_EQ(machine.tier().figures().disk.loaded_blocks, 0u);
+  const auto places = machine.Load(kind, {1, 2, 3}, BlockShape::kPrefix);
+  ExpectHolds(machine, kind, {1, 2, 3}, places, 7);
 }
 
 // Rows of blocks that two machines publish, look for and reset together, with

@@ -57,7 +57,7 @@ class AsyncBlockClient:
         """The place of each key, in order, or one of the values of `pando_kv.blocks`
         that are no places. Counts as a use, and locks nothing. At most 16,384 keys.
 
-        With `load`, what the shapes of the keys need, and the disk tier has, is loaded:
+        With `load`, what the shapes of the keys need, and a tier has, is loaded:
         it is PENDING until then, and nothing waits for it.
         """
         return await self._connection.send(

@@ -34,7 +34,8 @@ def test_an_engine_finds_what_one_on_another_machine_has_computed(
 
     def answers(engine):
         said = [engine.ask(prompts=[each], new=NEW) for each in prompts]
-        return [each["outputs"][0] for each in said], [each["cached"][0] for each in said]
+        outputs = [each["outputs"][0] for each in said]
+        return outputs, [each["cached"][0] for each in said]
 
     prompts = [prompt(length, seed=7000 + length) for length in LENGTHS]
     given = {"model": str(make(name, tmp_path / "model"))}
