@@ -79,9 +79,7 @@ def main() -> None:
             computed = now()
             if options.begun:
                 done = [(each, answer.result()) for each, answer in unfinished]
-                batch = client.batch()
-                unfinished = [(request, batch.insert((), pages, **finish))]
-                batch.begin()
+                unfinished = [(request, client.begin_insert((), pages, **finish))]
             else:
                 done = [(request, client.insert((), pages, **finish))]
             end = now()

@@ -263,10 +263,15 @@ NB_MODULE(_native, m) {
            any, any, any, any, any, any, any, any, any)
       .def("insert", &RequestCalls::Insert, nb::arg(), any, any, any, any, any,
            any, any, any, any, any, any, any, any, any, any)
+      .def("begin_insert", &RequestCalls::BeginInsert, any, any, any, any, any,
+           any, any, any, any, any, any, any, any, any, any,
+           nb::keep_alive<0, 1>())
       .def("allocate_pages", &RequestCalls::AllocatePages, nb::arg(), any, any,
            any)
       .def("free_pages", &RequestCalls::FreePages, nb::arg(), any, any)
       .def("unlock", &RequestCalls::Unlock);
+  nb::class_<BegunInsert>(m, "BegunInsert")
+      .def("result", &BegunInsert::Result, nb::arg("timeout"));
   nb::class_<PyGauges>(m, "Gauges")
       .def(nb::init<int>(), nb::arg("memory"))
       .def("read", &PyGauges::Read);

@@ -61,6 +61,31 @@ RequestCalls::RequestCalls(std::shared_ptr<lane::Lane> lane,
       page_tokens_(nb::cast<size_t>(
           session_.attr("pool").attr("layout").attr("page_tokens"))) {}
 
+template <typename Parse>
+nb::object RequestCalls::Finish(Method method, lane::Call& call,
+                                uint64_t request_id, double timeout,
+                                const Parse& parse) const {
+  try {
+    if (!AwaitOutcome(call, timeout)) {
+      PyErr_SetNone(PyExc_TimeoutError);
+      throw nb::python_error();
+    }
+    if (call.Poll() != lane::Call::Outcome::kAnswered) {
+      return Begun(request_id, nb::none());
+    }
+    const Bytes lent = call.answer();
+    const std::vector<std::byte> answer(lent.begin(), lent.end());
+    if (!call.HasIntactAnswer()) return Begun(request_id, nb::none());
+    if (call.code() == 0) return parse(FlatMessage(answer));
+    return Begun(request_id, nb::bytes(answer.data(), answer.size()));
+  } catch (nb::python_error& error) {
+    auto pending = std::make_unique<PendingCall>(
+        std::move(call), responses_.at(static_cast<uint32_t>(method)));
+    pending->Fail(error);
+    return Begun(request_id, nb::cast(std::move(pending)));
+  }
+}
+
 nb::object RequestCalls::MatchPrefix(double timeout, nb::handle make_lock,
                                      nb::handle tokens, nb::handle name_space,
                                      nb::handle after, nb::handle max_tokens,
@@ -112,32 +137,31 @@ nb::object RequestCalls::MatchPrefix(double timeout, nb::handle make_lock,
               });
 }
 
-nb::object RequestCalls::Insert(
-    double timeout, nb::handle tokens, nb::handle page_ids,
-    nb::handle name_space, nb::handle after, nb::handle lock, nb::handle relock,
-    nb::handle unlock, nb::handle keep_duplicates, nb::handle free_page_ids,
-    nb::handle generation, nb::handle prompt_tokens, nb::handle priority,
-    nb::handle output_tokens, nb::handle expected_reuse,
-    nb::handle retain_seconds) {
+std::optional<RequestCalls::ReadyInsert> RequestCalls::PrepareInsert(
+    nb::handle tokens, nb::handle page_ids, nb::handle name_space,
+    nb::handle after, nb::handle lock, nb::handle relock, nb::handle unlock,
+    nb::handle keep_duplicates, nb::handle free_page_ids, nb::handle generation,
+    nb::handle prompt_tokens, nb::handle priority, nb::handle output_tokens,
+    nb::handle expected_reuse, nb::handle retain_seconds) {
   const bool has_lock = !lock.is_none();
   const std::optional<Uint32List> added = Uint32List::Of(tokens);
   const std::optional<Uint32List> pages = Uint32List::Of(page_ids);
   const std::optional<Uint32List> freed = Uint32List::Of(free_page_ids);
   if (!IsCurrent() || !IsOfSession(generation) || !added || !pages || !freed ||
       (has_lock && !after.is_none())) {
-    return nb::none();
+    return std::nullopt;
   }
   RequestWriter request;
   request.Fixed64(1, session_id_);
   WriteNamespace(request, 2, name_space, results_.namespace_type());
   if (has_lock) {
     const auto lock_id = NumberOf(lock, names().lock_id);
-    if (!lock_id) return nb::none();
+    if (!lock_id) return std::nullopt;
     request.Fixed64(5, *lock_id);
   }
   const bool relocks = IsTrue(request, relock);
   const bool unlocks = IsTrue(request, unlock);
-  if (relocks && unlocks) return nb::none();
+  if (relocks && unlocks) return std::nullopt;
   request.Number(6, relocks ? kRelock : unlocks ? kUnlock : 0);
   request.Bool(7, keep_duplicates);
   request.Uint32(9, prompt_tokens);
@@ -156,7 +180,7 @@ nb::object RequestCalls::Insert(
   std::optional<lane::Call> call =
       NewCall(Method::kInsert, request,
               kSmallAnswerBytes + kPageAnswerBytes * pages->size());
-  if (!call) return nb::none();
+  if (!call) return std::nullopt;
   // The pages lie at the end of the request.
   const size_t sent = (pages->size() - first_page) * kPageAnswerBytes;
   const Bytes written = Bytes(call->request()).last(sent);
@@ -167,19 +191,62 @@ nb::object RequestCalls::Insert(
     // The lock is claimed last, when only the sending can still fail.
     if ((is_in_doubt && pages->size() > 0) ||
         !Agrees(lock, unlocks ? "claim" : "require_held", sessions_)) {
-      return nb::none();
+      return std::nullopt;
     }
   }
-  return Make(Method::kInsert, *std::move(call), request_id, timeout,
-              [&](const FlatMessage& answer) {
-                nb::object handle = results_.Handle(answer.message(4));
-                if (relocks && has_lock) {
-                  lock.attr("move")(pages->size() * page_tokens_, handle);
-                }
-                SetRoom(answer.number32(5), answer.number32(6));
-                return results_.Insert(answer, place.token, place.page, own,
-                                       std::move(handle));
-              });
+  return ReadyInsert{
+      .call = *std::move(call),
+      .request_id = request_id,
+      .lock = relocks && has_lock ? nb::borrow(lock) : nb::object(),
+      .tokens = pages->size() * page_tokens_,
+      .place = place,
+      .own = own};
+}
+
+nb::object RequestCalls::FinishInsert(ReadyInsert& insert,
+                                      double timeout) const {
+  return Finish(Method::kInsert, insert.call, insert.request_id, timeout,
+                [&](const FlatMessage& answer) {
+                  nb::object handle = results_.Handle(answer.message(4));
+                  if (insert.lock.is_valid()) {
+                    insert.lock.attr("move")(insert.tokens, handle);
+                  }
+                  SetRoom(answer.number32(5), answer.number32(6));
+                  return results_.Insert(answer, insert.place.token,
+                                         insert.place.page, insert.own,
+                                         std::move(handle));
+                });
+}
+
+nb::object RequestCalls::Insert(
+    double timeout, nb::handle tokens, nb::handle page_ids,
+    nb::handle name_space, nb::handle after, nb::handle lock, nb::handle relock,
+    nb::handle unlock, nb::handle keep_duplicates, nb::handle free_page_ids,
+    nb::handle generation, nb::handle prompt_tokens, nb::handle priority,
+    nb::handle output_tokens, nb::handle expected_reuse,
+    nb::handle retain_seconds) {
+  std::optional<ReadyInsert> ready =
+      PrepareInsert(tokens, page_ids, name_space, after, lock, relock, unlock,
+                    keep_duplicates, free_page_ids, generation, prompt_tokens,
+                    priority, output_tokens, expected_reuse, retain_seconds);
+  if (!ready) return nb::none();
+  ready->call.Submit();
+  return FinishInsert(*ready, timeout);
+}
+
+nb::object RequestCalls::BeginInsert(
+    nb::handle tokens, nb::handle page_ids, nb::handle name_space,
+    nb::handle after, nb::handle lock, nb::handle relock, nb::handle unlock,
+    nb::handle keep_duplicates, nb::handle free_page_ids, nb::handle generation,
+    nb::handle prompt_tokens, nb::handle priority, nb::handle output_tokens,
+    nb::handle expected_reuse, nb::handle retain_seconds) {
+  std::optional<ReadyInsert> ready =
+      PrepareInsert(tokens, page_ids, name_space, after, lock, relock, unlock,
+                    keep_duplicates, free_page_ids, generation, prompt_tokens,
+                    priority, output_tokens, expected_reuse, retain_seconds);
+  if (!ready) return nb::none();
+  ready->call.Submit();
+  return nb::cast(std::make_unique<BegunInsert>(this, *std::move(ready)));
 }
 
 nb::object RequestCalls::AllocatePages(double timeout, nb::handle pages,
@@ -272,32 +339,6 @@ std::optional<lane::Call> RequestCalls::NewCall(Method method,
       lane_->NewCall(method, request.size(), answer_bytes);
   if (call && !request.Write(call->request().data())) return std::nullopt;
   return call;
-}
-
-template <typename Parse>
-nb::object RequestCalls::Make(Method method, lane::Call call,
-                              uint64_t request_id, double timeout,
-                              const Parse& parse) const {
-  call.Submit();
-  try {
-    if (!AwaitOutcome(call, timeout)) {
-      PyErr_SetNone(PyExc_TimeoutError);
-      throw nb::python_error();
-    }
-    if (call.Poll() != lane::Call::Outcome::kAnswered) {
-      return Begun(request_id, nb::none());
-    }
-    const Bytes lent = call.answer();
-    const std::vector<std::byte> answer(lent.begin(), lent.end());
-    if (!call.HasIntactAnswer()) return Begun(request_id, nb::none());
-    if (call.code() == 0) return parse(FlatMessage(answer));
-    return Begun(request_id, nb::bytes(answer.data(), answer.size()));
-  } catch (nb::python_error& error) {
-    auto pending = std::make_unique<PendingCall>(
-        std::move(call), responses_.at(static_cast<uint32_t>(method)));
-    pending->Fail(error);
-    return Begun(request_id, nb::cast(std::move(pending)));
-  }
 }
 
 nb::object RequestCalls::Begun(uint64_t request_id, nb::handle answer) const {

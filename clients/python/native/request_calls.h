@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "clients/lane/lane.h"
 #include "clients/python/native/arguments.h"
@@ -57,6 +59,15 @@ class RequestCalls {
       nanobind::handle generation, nanobind::handle prompt_tokens,
       nanobind::handle priority, nanobind::handle output_tokens,
       nanobind::handle expected_reuse, nanobind::handle retain_seconds);
+  // As Insert, but does not wait: returns a BegunInsert, or None.
+  nanobind::object BeginInsert(
+      nanobind::handle tokens, nanobind::handle page_ids,
+      nanobind::handle name_space, nanobind::handle after,
+      nanobind::handle lock, nanobind::handle relock, nanobind::handle unlock,
+      nanobind::handle keep_duplicates, nanobind::handle free_page_ids,
+      nanobind::handle generation, nanobind::handle prompt_tokens,
+      nanobind::handle priority, nanobind::handle output_tokens,
+      nanobind::handle expected_reuse, nanobind::handle retain_seconds);
   nanobind::object AllocatePages(double timeout, nanobind::handle pages,
                                  nanobind::handle at_least,
                                  nanobind::handle name_space);
@@ -68,6 +79,30 @@ class RequestCalls {
                           const nanobind::list& locks);
 
  private:
+  friend class BegunInsert;
+
+  // An insert that can be sent, and what is needed for its result.
+  struct ReadyInsert {
+    lane::Call call;
+    uint64_t request_id = 0;
+    nanobind::object lock;  // that moves; null if none does
+    size_t tokens = 0;      // by which it moves
+    Place place;
+    std::vector<std::byte> own;  // the page ids that are sent
+  };
+
+  // Claims the lock, if there is one. Returns none if nothing may be sent.
+  std::optional<ReadyInsert> PrepareInsert(
+      nanobind::handle tokens, nanobind::handle page_ids,
+      nanobind::handle name_space, nanobind::handle after,
+      nanobind::handle lock, nanobind::handle relock, nanobind::handle unlock,
+      nanobind::handle keep_duplicates, nanobind::handle free_page_ids,
+      nanobind::handle generation, nanobind::handle prompt_tokens,
+      nanobind::handle priority, nanobind::handle output_tokens,
+      nanobind::handle expected_reuse, nanobind::handle retain_seconds);
+  // Waits for the answer of an insert that was submitted, and returns what
+  // Insert returns.
+  nanobind::object FinishInsert(ReadyInsert& insert, double timeout) const;
   // Returns whether the session of the lane is the present session of the
   // client.
   bool IsCurrent() const;
@@ -87,7 +122,15 @@ class RequestCalls {
   template <typename Parse>
   nanobind::object Make(lane::Method method, lane::Call call,
                         uint64_t request_id, double timeout,
-                        const Parse& parse) const;
+                        const Parse& parse) const {
+    call.Submit();
+    return Finish(method, call, request_id, timeout, parse);
+  }
+  // Waits for the answer of a call that was submitted.
+  template <typename Parse>
+  nanobind::object Finish(lane::Method method, lane::Call& call,
+                          uint64_t request_id, double timeout,
+                          const Parse& parse) const;
   // Makes a Begun, which holds `answer`.
   nanobind::object Begun(uint64_t request_id, nanobind::handle answer) const;
   // Tells the client how many pages no session holds.
@@ -104,6 +147,23 @@ class RequestCalls {
   const uint64_t session_id_;
   const uint64_t epoch_;
   const size_t page_tokens_;
+};
+
+// An insert that is under way. Used with the GIL held, by one thread at a time.
+class BegunInsert {
+ public:
+  // REQUIRES: `calls` outlives this object, and has submitted the call.
+  BegunInsert(const RequestCalls* calls, RequestCalls::ReadyInsert insert)
+      : calls_(calls), insert_(std::move(insert)) {}
+
+  // Waits and returns what RequestCalls::Insert returns. To be called once.
+  nanobind::object Result(double timeout) {
+    return calls_->FinishInsert(insert_, timeout);
+  }
+
+ private:
+  const RequestCalls* const calls_;
+  RequestCalls::ReadyInsert insert_;
 };
 
 }  // namespace pando::python

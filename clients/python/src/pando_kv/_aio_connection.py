@@ -15,7 +15,7 @@ from pando_kv._aio_lane import AnswerWaits
 from pando_kv._attaching import Repeats
 from pando_kv._batch import (
     BATCH,
-    Answer,
+    BatchAnswer,
     batch_answers,
     batch_entry,
     give_up,
@@ -141,14 +141,14 @@ class Connection:
             except PandoError as error:
                 await asyncio.sleep(repeats.pause_after(error))
 
-    async def send_together(self, answers: Sequence[Answer[Any]]) -> None:
+    async def send_together(self, answers: Sequence[BatchAnswer[Any]]) -> None:
         """Begins calls in their order, with one doorbell, or as one call of gRPC: at
         most as many as pandod takes at once.
 
         Whose task is cancelled leaves no answer: what the calls may have brought is
         given back.
         """
-        untaken: Iterable[tuple[Answer[Any], Exchange | None]]
+        untaken: Iterable[tuple[BatchAnswer[Any], Exchange | None]]
         untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
         try:
             begun = await self._begin_together([answer.call for answer in answers])

@@ -30,10 +30,10 @@ _REQUESTS = data_path_pb2.BatchRequest.REQUESTS_FIELD_NUMBER
 
 
 class Answer(Generic[T]):
-    """What one call of a batch gives, once the batch was sent."""
+    """What a call gives that is not waited for: one of a batch, once that was sent, or
+    one that was begun alone."""
 
-    def __init__(self, call: Call[T]) -> None:
-        self.call = call
+    def __init__(self) -> None:
         self._result: T | None = None
         self._error: BaseException | None = None
         self._is_there = False
@@ -71,13 +71,21 @@ class Answer(Generic[T]):
         self._error, self._is_there = error, True
 
 
+class BatchAnswer(Answer[T]):
+    """Of a call of a batch."""
+
+    def __init__(self, call: Call[T]) -> None:
+        super().__init__()
+        self.call = call
+
+
 class CallList(Generic[LockT]):
     """The calls of a batch, in order; each has the arguments of the client's method."""
 
     def __init__(self, sessions: SessionTracker, make_lock: LockMaker[LockT]) -> None:
         self._sessions = sessions
         self._make_lock = make_lock
-        self._answers: list[Answer[Any]] = []
+        self._answers: list[BatchAnswer[Any]] = []
 
     def match_prefix(self, tokens: Any, **options: Any) -> Answer[Match[LockT]]:
         return self._add(
@@ -101,7 +109,7 @@ class CallList(Generic[LockT]):
         call = _prefix_calls.unlock(self._sessions, locks)
         if call is not None:
             return self._add(call)
-        nothing: Answer[None] = Answer(_prefix_calls.NOTHING_TO_UNLOCK)
+        nothing: Answer[None] = Answer()
         nothing.set(None)
         return nothing
 
@@ -149,11 +157,11 @@ class CallList(Generic[LockT]):
         return self._add(_block_calls.release_blocks(self._sessions, locks))
 
     def _add(self, call: Call[T]) -> Answer[T]:
-        answer = Answer(call)
+        answer = BatchAnswer(call)
         self._answers.append(answer)
         return answer
 
-    def _take(self) -> list[Answer[Any]]:
+    def _take(self) -> list[BatchAnswer[Any]]:
         """Those to be sent next; forgets them."""
         answers, self._answers = self._answers[:LARGEST], self._answers[LARGEST:]
         return answers
@@ -166,7 +174,7 @@ class CallList(Generic[LockT]):
 
 
 def give_up(
-    untaken: Iterable[tuple[Answer[Any], E | None]], error: BaseException
+    untaken: Iterable[tuple[BatchAnswer[Any], E | None]], error: BaseException
 ) -> list[tuple[Call[Any], E]]:
     """Nobody takes these answers any more: locks that calls were to release which have
     not begun are held again. The calls that have begun, with their exchanges."""

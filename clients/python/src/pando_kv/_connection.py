@@ -17,7 +17,7 @@ from pando_kv import _prefix_calls
 from pando_kv._attaching import Repeats
 from pando_kv._batch import (
     BATCH,
-    Answer,
+    BatchAnswer,
     batch_answers,
     batch_entry,
     give_up,
@@ -148,14 +148,14 @@ class Connection:
             except PandoError as error:
                 time.sleep(repeats.pause_after(error))
 
-    def send_together(self, answers: Sequence[Answer[Any]]) -> None:
+    def send_together(self, answers: Sequence[BatchAnswer[Any]]) -> None:
         """Begins calls in their order, with one doorbell, or as one call of gRPC: at
         most as many as pandod takes at once.
 
         Who is interrupted leaves no answer: what the calls may have brought is given
         back.
         """
-        untaken: Iterable[tuple[Answer[Any], Exchange | None]]
+        untaken: Iterable[tuple[BatchAnswer[Any], Exchange | None]]
         untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
         try:
             begun = self._begin_together([answer.call for answer in answers])
@@ -171,10 +171,10 @@ class Connection:
             self._settle_in_background(give_up(untaken, error))
             raise
 
-    def begin_together(self, answers: Sequence[Answer[Any]]) -> None:
+    def begin_together(self, answers: Sequence[BatchAnswer[Any]]) -> None:
         """As send_together, but does not wait for what a lane has under way: who asks
         for an answer does."""
-        untaken: Iterable[tuple[Answer[Any], Exchange | None]]
+        untaken: Iterable[tuple[BatchAnswer[Any], Exchange | None]]
         untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
         try:
             begun = self._begin_together([answer.call for answer in answers])

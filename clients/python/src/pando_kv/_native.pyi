@@ -50,6 +50,10 @@ class Lane:
     def answers(self) -> int: ...
     def await_answers(self, seen: int, timeout: float) -> None: ...
 
+class BegunInsert:
+    def result(self, timeout: float) -> Any:
+        """What RequestCalls.insert gives. To be called once."""
+
 class RequestCalls:
     """Each gives its result, None or a Begun; see request_calls.h."""
 
@@ -97,6 +101,25 @@ class RequestCalls:
         retain_seconds: Any,
         /,
     ) -> Any: ...
+    def begin_insert(
+        self,
+        tokens: Any,
+        page_ids: Any,
+        namespace: Any,
+        after: Any,
+        lock: Any,
+        relock: Any,
+        unlock: Any,
+        keep_duplicates: Any,
+        free_page_ids: Any,
+        generation: Any,
+        prompt_tokens: Any,
+        priority: Any,
+        output_tokens: Any,
+        expected_reuse: Any,
+        retain_seconds: Any,
+        /,
+    ) -> BegunInsert | None: ...
     def allocate_pages(
         self, timeout: float, pages: Any, at_least: Any, namespace: Any, /
     ) -> Any: ...

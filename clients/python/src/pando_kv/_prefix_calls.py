@@ -407,9 +407,6 @@ def unlock_claimed(
     return with_id_of(begun, call)
 
 
-NOTHING_TO_UNLOCK: Call[None] = Call(UNLOCK, UnlockRequest(), lambda _: None)
-
-
 def nothing() -> Call[None]:
     """Asks for the scores of no prompts."""
     return Call(MATCH_PREFIXES, MatchPrefixesRequest([]), lambda _: None)

@@ -6,12 +6,14 @@ not take, or has no result of, goes the way of all other calls.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pando_kv import _pool_calls, _prefix_calls
+from pando_kv._batch import Answer, BatchAnswer
 from pando_kv._connection import Connection
 from pando_kv._locks import LockHandle
 from pando_kv._session import Session, SessionTracker
@@ -25,6 +27,13 @@ from pando_kv.results import (
     Namespace,
     PrefixHandle,
 )
+
+# Those of an insert, in the order in which the native module takes them.
+_OPTIONS = {
+    name: option.default
+    for name, option in inspect.signature(_prefix_calls.insert).parameters.items()
+    if option.kind is option.KEYWORD_ONLY and name != "begun"
+}
 
 
 class RequestClient:
@@ -186,6 +195,37 @@ class RequestClient:
             begun=begun,
         )
         return self._connection.go_on(call, begun)
+
+    def begin_insert(
+        self, tokens: Any, page_ids: Any, **options: Any
+    ) -> Answer[Insert]:
+        """As `insert`, with its options, but on a lane without waiting.
+
+        The answer's `result()` waits, and raises what `insert` would have raised; ask
+        for it. pandod carries calls out in the order in which they were begun. Arrays
+        that are given here must not change before there is a result.
+        """
+        answer: Answer[Insert] = Answer()
+        chosen = [options.get(name, default) for name, default in _OPTIONS.items()]
+        calls = self._connection.requests if options.keys() <= _OPTIONS.keys() else None
+        begun = calls and calls.begin_insert(tokens, page_ids, *chosen)
+        if begun is None:
+            call = _prefix_calls.insert(self._sessions, tokens, page_ids, **options)
+            in_batch = BatchAnswer(call)
+            self._connection.begin_together([in_batch])
+            return in_batch
+
+        def finish() -> Insert:
+            outcome = begun.result(self._connection.patience)
+            if isinstance(outcome, Insert):
+                return outcome
+            call = _prefix_calls.insert(
+                self._sessions, tokens, page_ids, **options, begun=outcome
+            )
+            return self._connection.go_on(call, outcome)
+
+        answer.begin(finish)
+        return answer
 
     def unlock(self, *locks: Lock) -> None:
         """Releases locks, all or none. Locks that were released already are skipped."""
