@@ -71,8 +71,7 @@ std::vector<bool> BlockLoads::Begin(SessionId asked_by,
   for (size_t i = 0; i < wanted.size(); ++i) {
     are_loading[i] = loading_.contains(names[i]);
     if (are_loading[i] || !may_begin || failed_.contains(names[i])) continue;
-    if (loading_.size() == kMostLoading) continue;
-    if (loading_bytes_ + bytes > parts_.memory_bytes / kMemoryParts) continue;
+    if (!HasRoomNow(bytes)) continue;
     loading_.insert(names[i]);
     loading_bytes_ += bytes;
     load.blocks.push_back({wanted[i] - first, names[i]});
@@ -90,6 +89,11 @@ std::vector<bool> BlockLoads::AreLoading(
     are_loading.push_back(loading_.contains(name));
   }
   return are_loading;
+}
+
+bool BlockLoads::HasRoomNow(uint64_t block_bytes) const {
+  return loading_.size() < kMostLoading &&
+         loading_bytes_ + block_bytes <= parts_.memory_bytes / kMemoryParts;
 }
 
 bool BlockLoads::MayLoadNow() const {

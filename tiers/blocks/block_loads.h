@@ -69,6 +69,11 @@ class BlockLoads {
     absl::MutexLock hold(&mutex_);
     return MayLoadNow();
   }
+  // Returns whether one more block of this size may be loaded.
+  bool HasRoom(uint64_t block_bytes) const {
+    absl::MutexLock hold(&mutex_);
+    return HasRoomNow(block_bytes);
+  }
   // Begins no more loads.
   void BeginDrain();
 
@@ -116,6 +121,8 @@ class BlockLoads {
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !queue_.empty();
   }
+  bool HasRoomNow(uint64_t block_bytes) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayLoadNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Parts parts_;

@@ -87,7 +87,7 @@ void BlockLook::LookForMissing(const std::vector<uint32_t>& missing,
     found_ += on_disk[i] ? 1 : 0;
   }
   if (!asked_.loads || parts_.shared == nullptr ||
-      !parts_.shared->asks().MayAsk()) {
+      !parts_.shared->asks().MayAsk(*keys.kind)) {
     return;
   }
   const std::vector<SharedAsks::Known> shared =
@@ -143,7 +143,7 @@ bool BlockLook::AskShared() {
   }
   const std::string_view all = asked_keys().keys;
   if (parts_.shared->asks().IsWaiting(*keys.kind, all, asked)) return true;
-  SharedAsks::Question question = {
+  SharedQuestion question = {
       .kind = keys.kind,
       .keys = std::string(all),
       .before = std::string(asked_keys().before),
@@ -152,7 +152,9 @@ bool BlockLook::AskShared() {
       .answers = {keys.answers.begin(), keys.answers.end()},
       .asked = std::move(asked),
       .asked_by = asked_.session,
-      .account = {}};
+      .account = {},
+      .kept = {},
+      .absent = {}};
   for (uint32_t i = 0; i < keys.answers.size(); ++i) {
     if (keys.on_disk[i] || keys.shared[i] == SharedAsks::Known::kIsLoading) {
       question.answers[i] = kPendingBlock;

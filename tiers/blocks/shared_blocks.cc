@@ -6,11 +6,13 @@ namespace pando {
 
 // A block that is stored after its kind was erased is found by this, too:
 // either its thread sees that the kind was replaced, or it is among these.
-bool SharedBlocks::MayHaveReplaced() const {
-  if (eraser_.is_erasing()) return true;
+bool SharedBlocks::MayHaveReplaced(const KnownKind& kind) const {
+  const uint64_t name = kind.kind.name();
+  if (eraser_.IsErasing(name)) return true;
   absl::MutexLock hold(&mutex_);
-  return std::ranges::any_of(
-      being_put_, [](const KnownKind* kind) { return !kind->is_newest; });
+  return std::ranges::any_of(being_put_, [&](const KnownKind* put) {
+    return !put->is_newest && put->kind.name() == name;
+  });
 }
 
 bool SharedBlocks::Erase(const BlockName& name) {

@@ -61,10 +61,10 @@ class SharedBlocks {
   // the kind was replaced after it has made this, and erase what it has stored
   // of a replaced kind before it destroys this.
   class Put;
-  // Returns whether the store may have blocks of a kind that was reset: while
-  // kinds are erased, and while blocks of a replaced kind are being stored.
-  // Nothing is loaded or stored meanwhile.
-  bool MayHaveReplaced() const;
+  // Returns whether the store may have blocks of earlier generations of a kind:
+  // while it is erased, and while blocks of one are being stored. Nothing of
+  // the kind is loaded or stored meanwhile.
+  bool MayHaveReplaced(const KnownKind& kind) const;
 
   // Begins to erase all blocks of a kind.
   void EraseKind(uint64_t kind) {

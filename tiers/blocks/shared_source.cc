@@ -8,14 +8,14 @@
 
 namespace pando {
 
-bool SharedSource::MayRead() const {
-  return !shared_->MayHaveReplaced() && breaker_.Admits(MonotonicNow());
+bool SharedSource::MayRead(const KnownKind& kind) const {
+  return !shared_->MayHaveReplaced(kind) && breaker_.Admits(MonotonicNow());
 }
 
 void SharedSource::Read(const std::shared_ptr<KnownKind>& kind,
                         std::span<BlockRead> blocks) {
   for (BlockRead& block : blocks) block.status = SharedBlocks::Timeout();
-  if (!MayRead() || !kind->is_newest) return;
+  if (!MayRead(*kind) || !kind->is_newest) return;
   const uint64_t bytes = shared_->seal().ValueBytes(kind->kind);
   const auto job = std::make_shared<Job>(kind, blocks.size() * bytes,
                                          MonotonicNow() + timeout_ / 2);

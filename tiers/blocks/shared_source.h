@@ -39,8 +39,8 @@ class SharedSource final : public BlockSource {
   void Read(const std::shared_ptr<KnownKind>& kind,
             std::span<BlockRead> blocks) override;
 
-  // Returns whether reads may be tried now.
-  bool MayRead() const;
+  // Returns whether blocks of a kind may be read now.
+  bool MayRead(const KnownKind& kind) const;
   // Returns whether reads keep failing.
   bool is_refused() const { return breaker_.is_open(); }
 

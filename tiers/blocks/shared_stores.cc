@@ -59,8 +59,9 @@ void SharedStores::Run() {
   }
 }
 
-bool SharedStores::MayStore() const {
-  return !parts_.shared->MayHaveReplaced() && breaker_.Admits(MonotonicNow());
+bool SharedStores::MayStore(const KnownKind& kind) const {
+  return !parts_.shared->MayHaveReplaced(kind) &&
+         breaker_.Admits(MonotonicNow());
 }
 
 void SharedStores::Failed(size_t blocks, const absl::Status& status) {
@@ -82,7 +83,7 @@ void SharedStores::StoreKeys(const KeysOfKind& keys) {
   known.BeginPeriod();
   const std::vector<uint32_t> unknown = known.UnknownOf(row.names);
   if (unknown.empty()) return;
-  if (!MayStore()) {
+  if (!MayStore(*row.kind)) {
     parts_.counts->dropped_blocks += unknown.size();
     return;
   }
@@ -96,7 +97,7 @@ void SharedStores::StoreKeys(const KeysOfKind& keys) {
     const auto some =
         std::span(lacked).subspan(i, std::min(most, lacked.size() - i));
     if (IsStopped()) return;
-    if (MayStore()) {
+    if (MayStore(*row.kind)) {
       StoreSome(row, some);
     } else {
       parts_.counts->dropped_blocks += some.size();

@@ -71,7 +71,7 @@ class SharedStores {
   };
 
   void Run();
-  bool MayStore() const;
+  bool MayStore(const KnownKind& kind) const;
   void StoreKeys(const KeysOfKind& keys);
   // Tells the store that the blocks at these positions are in use. Returns
   // those that it lacks.

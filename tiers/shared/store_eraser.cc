@@ -47,6 +47,13 @@ bool StoreEraser::is_erasing() const {
   return !waiting_.empty();
 }
 
+bool StoreEraser::IsErasing(uint64_t ns_digest) const {
+  absl::MutexLock hold(&mutex_);
+  return std::ranges::any_of(waiting_, [&](const auto& waiting) {
+    return !waiting.has_value() || *waiting == ns_digest;
+  });
+}
+
 void StoreEraser::Run() {
   pthread_setname_np(pthread_self(), "tier-erase");
   bool may_be_left = true;  // an earlier process may have left some
@@ -62,7 +69,7 @@ void StoreEraser::Run() {
   }
 }
 
-// Once the thread is to stop, each erasure is tried once and not again.
+// Once the thread is to stop, each erasure is tried once, until one fails.
 bool StoreEraser::EraseNext() {
   std::optional<uint64_t> ns_digest;
   {
@@ -72,8 +79,10 @@ bool StoreEraser::EraseNext() {
   }
   const bool is_erased = EraseNow(ns_digest);
   absl::MutexLock hold(&mutex_);
-  if (is_erased || is_stopped_) {
+  if (is_erased) {
     waiting_.pop_front();
+  } else if (is_stopped_) {
+    waiting_.clear();
   } else {
     mutex_.AwaitWithTimeout(absl::Condition(&is_stopped_), kTryAgainAfter);
   }

@@ -15,8 +15,8 @@ namespace pando {
 // Erases what was flushed or reset from a store on a thread of its own, and
 // then frees the room that they take. It tries until it succeeds. Owned by
 // RemoteBlocks or SharedBlocks; thread-safe. The destructor tries each waiting
-// erasure once more, and leaves the rest of the room to the next process to
-// free.
+// erasure once more, until one fails, and leaves the rest of the room to the
+// next process to free.
 class StoreEraser {
  public:
   // `store` must outlive this object.
@@ -30,6 +30,8 @@ class StoreEraser {
   void Erase(std::optional<uint64_t> ns_digest);
   // Returns whether an erasure is queued or under way.
   bool is_erasing() const;
+  // Returns whether one of a namespace is.
+  bool IsErasing(uint64_t ns_digest) const;
 
  private:
   void Run();

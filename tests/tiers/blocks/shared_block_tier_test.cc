@@ -346,6 +346,89 @@ TEST_F(SharedBlockTierTest, ABlockThatIsStoredDuringAResetIsErased) {
   EXPECT_THAT(machine->Load(kind, {1}), Each(kMissingBlock));
 }
 
+TEST_F(SharedBlockTierTest, TheStoreIsNotAskedForAKindThatWasReset) {
+  const auto machine = Machine(&faults_);
+  const BlockKind before = machine->Open("a", kShard);
+  machine->Reset(before);
+  std::vector<BlockPlace> places = {kMissingBlock};
+  const std::string keys = TieredMemory::KeysOf({1});
+  const BlockKeys asked = {.kind = before.number, .keys = keys, .before = {}};
+  machine->Ask({.session = machine->session(),
+                .keys = {&asked, 1},
+                .looks = true,
+                .loads = true},
+               places);
+  EXPECT_THAT(places, Each(kMissingBlock));
+  EXPECT_EQ(faults_.touches, 0);
+}
+
+// The first call of the store is held until both have asked.
+TEST_F(SharedBlockTierTest, ALongQuestionOfOneSessionHoldsUpNoOther) {
+  absl::Notification is_held;
+  absl::Notification goes_on;
+  const auto machine = Machine(&faults_);
+  const BlockKind kind = machine->Open("a", kShard);
+  const SessionId other(2);
+  machine->cache().OpenSession(other, "other engine");
+  faults_.before_call = [&] {
+    if (is_held.HasBeenNotified()) return;
+    is_held.Notify();
+    goes_on.WaitForNotification();
+  };
+  const auto ask = [&](SessionId session, const Numbers& numbers) {
+    const std::string keys = TieredMemory::KeysOf(numbers);
+    const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
+    std::vector<BlockPlace> places(numbers.size(), kMissingBlock);
+    machine->Ask(
+        {.session = session, .keys = {&asked, 1}, .looks = true, .loads = true},
+        places);
+    return places.front();
+  };
+  Numbers many(8'000);
+  std::iota(many.begin(), many.end(), 100);
+  EXPECT_EQ(ask(machine->session(), many), kPendingBlock);
+  is_held.WaitForNotification();
+  std::atomic<int> touched_before = 0;
+  EXPECT_EQ(ask(other, {1}), kPendingBlock);
+  goes_on.Notify();
+  Await([&] {
+    touched_before = faults_.touched.load();
+    return ask(other, {1}) == kMissingBlock;
+  });
+  EXPECT_LT(touched_before, 8'000);
+  machine->cache().CloseSession(other);
+}
+
+// Its own account is gone; the store has the block all the same.
+TEST_F(SharedBlockTierTest, AQuestionOfASessionThatHasEndedIsNoMissForOthers) {
+  const auto machine = Machine(&faults_);
+  const BlockKind kind = machine->Open("a", kShard);
+  machine->Store(kind, {1}, 7);
+  machine->AwaitStores();
+  const auto second = Machine(&faults_);
+  const BlockKind same = second->Open("a", kShard);
+  const SessionId other(2);
+  second->cache().OpenSession(other, "other engine");
+  absl::Notification is_held;
+  absl::Notification goes_on;
+  faults_.before_call = [&] {
+    if (is_held.HasBeenNotified()) return;
+    is_held.Notify();
+    goes_on.WaitForNotification();
+  };
+  const std::string keys = TieredMemory::KeysOf({1});
+  const BlockKeys asked = {.kind = same.number, .keys = keys, .before = {}};
+  std::vector<BlockPlace> places = {kMissingBlock};
+  second->Ask(
+      {.session = other, .keys = {&asked, 1}, .looks = true, .loads = true},
+      places);
+  EXPECT_THAT(places, Each(kPendingBlock));
+  is_held.WaitForNotification();
+  second->cache().CloseSession(other);
+  goes_on.Notify();
+  ExpectHolds(*second, same, {1}, second->Load(same, {1}), 7);
+}
+
 // The block reaches the store when what was there is erased already.
 TEST_F(SharedBlockTierTest, ABlockThatIsStoredAfterAResetIsNotLoaded) {
   const auto machine = Machine(&faults_);

@@ -1,0 +1,93 @@
+#ifndef PANDO_TIERS_BLOCKS_SHARED_QUESTION_H_
+#define PANDO_TIERS_BLOCKS_SHARED_QUESTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/ids.h"
+#include "core/kept_bytes.h"
+#include "core/requests/block_requests.h"
+#include "tiers/blocks/kept_blocks.h"
+
+namespace pando {
+
+// A row of keys of one kind that a call asks a shared store for, and what the
+// store has said so far.
+struct SharedQuestion {
+  // Tells questions apart: the first and the last key that are asked for, and
+  // how many there are.
+  using Id = std::pair<std::pair<BlockName, BlockName>, size_t>;
+
+  static Id IdOf(const KnownKind& kind, std::string_view keys,
+                 std::span<const uint32_t> asked);
+  Id id() const { return IdOf(*kind, keys, asked); }
+  BlockKeys row() const;
+  BlockName NameAt(uint32_t position) const {
+    return kind->NameOf(kind->KeyOf(keys, position));
+  }
+
+  // Returns the positions to ask for next; empty if what the shape needs is
+  // known. Rows are searched from the end. Few keys are asked for at first,
+  // because a prompt that is new is decided by them.
+  std::span<const uint32_t> Next() const;
+  // Takes in whether the store has the keys of Next.
+  void Take(const std::vector<bool>& present);
+
+  std::shared_ptr<KnownKind> kind;
+  std::string keys;
+  std::string before;
+  BlockShape shape = BlockShape::kEach;
+  uint32_t window = 0;
+  // The answer to each key so far. Blocks that are being loaded are pending.
+  std::vector<BlockPlace> answers;
+  // The positions of the keys that the store may have.
+  std::vector<uint32_t> asked;
+  SessionId asked_by;
+  KeptBytes account;  // counts the memory of the question
+
+  size_t begin = 0;  // of those in `asked` that the store was not asked for
+  size_t end = 0;
+  size_t most = 0;         // that Next returns
+  std::vector<bool> kept;  // what the store has, by position
+  std::vector<BlockName> absent;
+};
+
+// The questions that wait. Each session is served in its turn, so that one with
+// many or long questions does not hold up others. Guarded by its owner; not
+// thread-safe.
+class QuestionQueue {
+ public:
+  // Returns whether the question waits, or was taken and has not ended.
+  bool Has(const SharedQuestion::Id& id) const { return ids_.contains(id); }
+  bool empty() const { return by_session_.empty(); }
+  bool is_full() const;
+  // REQUIRES: not is_full, and not Has.
+  void Add(SharedQuestion question);
+  // Takes a question of the next session. REQUIRES: not empty.
+  SharedQuestion Take();
+  // Puts a question that was taken back, before others of its session.
+  void PutBack(SharedQuestion question);
+  // Says that a question that was taken has its answer.
+  void End(const SharedQuestion::Id& id) { ids_.erase(id); }
+  // Takes all questions of a session, which end with that.
+  std::deque<SharedQuestion> TakeAll(SessionId session);
+
+ private:
+  std::map<SessionId, std::deque<SharedQuestion>> by_session_;
+  absl::flat_hash_set<SharedQuestion::Id> ids_;
+  SessionId last_;  // the session that was served last
+};
+
+}  // namespace pando
+
+#endif  // PANDO_TIERS_BLOCKS_SHARED_QUESTION_H_
