@@ -39,10 +39,9 @@ BlockLoads::~BlockLoads() {
   thread_.join();
 }
 
-std::vector<bool> BlockLoads::Begin(SessionId asked_by,
-                                    const std::shared_ptr<KnownKind>& kind,
-                                    const BlockKeys& keys,
-                                    std::span<const uint32_t> wanted) {
+std::optional<std::vector<bool>> BlockLoads::Begin(
+    SessionId asked_by, const std::shared_ptr<KnownKind>& kind,
+    const BlockKeys& keys, std::span<const uint32_t> wanted) {
   std::vector<bool> are_loading(wanted.size());
   if (wanted.empty()) return are_loading;
   const size_t key_bytes = kind->kind.key_bytes;
@@ -51,7 +50,7 @@ std::vector<bool> BlockLoads::Begin(SessionId asked_by,
   absl::StatusOr<KeptBytes> account = parts_.cache->Keep(
       asked_by, sizeof(Load) + key_bytes + bytes_of_keys +
                     wanted.size() * (sizeof(Load::Block) + sizeof(BlockName)));
-  if (!account.ok()) return are_loading;
+  if (!account.ok()) return std::nullopt;
   Load load = {
       .kind = kind,
       .keys = std::string(keys.keys.substr(first * key_bytes, bytes_of_keys)),
@@ -71,7 +70,7 @@ std::vector<bool> BlockLoads::Begin(SessionId asked_by,
   for (size_t i = 0; i < wanted.size(); ++i) {
     are_loading[i] = loading_.contains(names[i]);
     if (are_loading[i] || !may_begin || failed_.contains(names[i])) continue;
-    if (!HasRoomNow(bytes)) continue;
+    if (!HasRoom(bytes)) continue;
     loading_.insert(names[i]);
     loading_bytes_ += bytes;
     load.blocks.push_back({wanted[i] - first, names[i]});
@@ -91,7 +90,7 @@ std::vector<bool> BlockLoads::AreLoading(
   return are_loading;
 }
 
-bool BlockLoads::HasRoomNow(uint64_t block_bytes) const {
+bool BlockLoads::HasRoom(uint64_t block_bytes) const {
   return loading_.size() < kMostLoading &&
          loading_bytes_ + block_bytes <= parts_.memory_bytes / kMemoryParts;
 }

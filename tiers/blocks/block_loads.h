@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -56,23 +57,19 @@ class BlockLoads {
   // Begins to load the keys at the positions `wanted` in `keys`. The memory of
   // the request counts in the account of `asked_by`. Returns, for each
   // position, whether its block is being loaded now; it is not if the block is
-  // refused, or if the queue or the account has no room. REQUIRES: the
-  // positions are in order, and at most KeptBlocks::kMostNames.
-  std::vector<bool> Begin(SessionId asked_by,
-                          const std::shared_ptr<KnownKind>& kind,
-                          const BlockKeys& keys,
-                          std::span<const uint32_t> wanted);
+  // refused, or if the queue has no room. Returns none if the account has no
+  // room, or if the session has ended. REQUIRES: the positions are in order,
+  // and at most KeptBlocks::kMostNames.
+  std::optional<std::vector<bool>> Begin(SessionId asked_by,
+                                         const std::shared_ptr<KnownKind>& kind,
+                                         const BlockKeys& keys,
+                                         std::span<const uint32_t> wanted);
   // Returns, for each name, whether its block is being loaded.
   std::vector<bool> AreLoading(std::span<const BlockName> names) const;
   // Returns false while it refuses all blocks.
   bool MayLoad() const {
     absl::MutexLock hold(&mutex_);
     return MayLoadNow();
-  }
-  // Returns whether one more block of this size may be loaded.
-  bool HasRoom(uint64_t block_bytes) const {
-    absl::MutexLock hold(&mutex_);
-    return HasRoomNow(block_bytes);
   }
   // Begins no more loads.
   void BeginDrain();
@@ -121,7 +118,7 @@ class BlockLoads {
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return is_stopped_ || !queue_.empty();
   }
-  bool HasRoomNow(uint64_t block_bytes) const
+  bool HasRoom(uint64_t block_bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayLoadNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

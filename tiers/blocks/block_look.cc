@@ -167,10 +167,11 @@ void BlockLook::LoadSome() {
   Keys& keys = *keys_;
   const auto some = std::span(keys.wanted).subspan(keys.next_wanted);
   const auto wanted = some.first(std::min(some.size(), KeptBlocks::kMostNames));
-  const std::vector<bool> are_loading = parts_.disk->loads().Begin(
-      asked_.session, keys.kind, asked_keys(), wanted);
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    if (are_loading[i]) SetPending(wanted[i]);
+  const std::optional<std::vector<bool>> are_loading =
+      parts_.disk->loads().Begin(asked_.session, keys.kind, asked_keys(),
+                                 wanted);
+  for (size_t i = 0; are_loading && i < wanted.size(); ++i) {
+    if ((*are_loading)[i]) SetPending(wanted[i]);
   }
   keys.next_wanted += wanted.size();
 }

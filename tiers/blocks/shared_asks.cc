@@ -67,7 +67,7 @@ bool SharedAsks::Begin(SharedQuestion question) {
   absl::MutexLock hold(&mutex_);
   if (is_draining_ || is_stopped_) return false;
   if (queue_.Has(question.id())) return true;
-  if (queue_.is_full()) return false;
+  if (queue_.IsFullFor(question.asked_by)) return false;
   queue_.Add(std::move(question));
   return true;
 }
@@ -154,21 +154,22 @@ std::optional<std::vector<bool>> SharedAsks::Ask(
   return std::nullopt;
 }
 
-// What is not loaded because too much is being loaded counts as absent. What
-// the account of the session has no room for does not: others may load it.
+// What is refused counts as absent. What the account of the session has no room
+// for does not: others may load it.
 void SharedAsks::Answer(SharedQuestion& question) {
-  std::vector<BlockName> refused;
   const BlockKeys row = question.row();
   const std::vector<uint32_t> wanted =
       WantedBlocks(row, question.answers, question.kept);
+  { const KeptBytes done = std::move(question.account); }
+  std::vector<BlockName> refused;
   for (size_t i = 0; i < wanted.size(); i += KeptBlocks::kMostNames) {
     const auto some = std::span(wanted).subspan(
         i, std::min(KeptBlocks::kMostNames, wanted.size() - i));
-    const std::vector<bool> are_loading =
+    const std::optional<std::vector<bool>> are_loading =
         parts_.loads->Begin(question.asked_by, question.kind, row, some);
-    if (parts_.loads->HasRoom(question.kind->kind.block_bytes)) continue;
+    if (!are_loading.has_value()) break;
     for (size_t j = 0; j < some.size(); ++j) {
-      if (!are_loading[j]) refused.push_back(question.NameAt(some[j]));
+      if (!(*are_loading)[j]) refused.push_back(question.NameAt(some[j]));
     }
   }
   parts_.shared->IsAbsent(question.absent);

@@ -23,8 +23,8 @@ namespace pando {
 // thread-safe.
 class SharedBlockTier {
  public:
-  // How long calls of the store may take. The deadline that a call is given is
-  // half of it, so that the store has time to end by itself.
+  // How long calls of the store may take. To get and to put, the deadline that
+  // a call is given is half of it, so that the store has time to end by itself.
   struct Timeouts {
     absl::Duration ask = absl::Milliseconds(250);
     absl::Duration get = absl::Seconds(2);

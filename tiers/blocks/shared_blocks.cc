@@ -5,14 +5,18 @@
 namespace pando {
 
 // A block that is stored after its kind was erased is found by this, too:
-// either its thread sees that the kind was replaced, or it is among these.
+// either its thread sees that the kind was replaced, or it is among these. If
+// it cannot erase the block, it begins another erasure before it goes from
+// here.
 bool SharedBlocks::MayHaveReplaced(const KnownKind& kind) const {
   const uint64_t name = kind.kind.name();
-  if (eraser_.IsErasing(name)) return true;
-  absl::MutexLock hold(&mutex_);
-  return std::ranges::any_of(being_put_, [&](const KnownKind* put) {
-    return !put->is_newest && put->kind.name() == name;
-  });
+  {
+    absl::MutexLock hold(&mutex_);
+    for (const KnownKind* const put : being_put_) {
+      if (!put->is_newest && put->kind.name() == name) return true;
+    }
+  }
+  return eraser_.IsErasing(name);
 }
 
 bool SharedBlocks::Erase(const BlockName& name) {

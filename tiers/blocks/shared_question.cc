@@ -7,7 +7,8 @@
 namespace pando {
 namespace {
 
-constexpr size_t kMostQuestions = 1'024;
+constexpr size_t kMostQuestions = 4'096;
+constexpr size_t kMostOfSession = 256;
 constexpr size_t kFirstAsked = 64;
 constexpr size_t kMostAsked = 512;
 
@@ -56,12 +57,21 @@ void SharedQuestion::Take(const std::vector<bool>& present) {
   if (is_decided) end = begin;
 }
 
-bool QuestionQueue::is_full() const { return ids_.size() >= kMostQuestions; }
+bool QuestionQueue::IsFullFor(SessionId session) const {
+  const auto of_session = by_session_.find(session);
+  return ids_.size() >= kMostQuestions ||
+         (of_session != by_session_.end() &&
+          of_session->second.size() >= kMostOfSession);
+}
 
 void QuestionQueue::Add(SharedQuestion question) {
   question.begin = 0;
   question.end = question.asked.size();
-  question.most = std::max<size_t>(kFirstAsked, question.window);
+  question.most = kFirstAsked;
+  if (IsRow(question.shape)) {
+    question.most =
+        std::clamp<size_t>(question.window, kFirstAsked, kMostAsked);
+  }
   question.kept.resize(question.answers.size());
   ids_.insert(question.id());
   by_session_[question.asked_by].push_back(std::move(question));

@@ -70,8 +70,9 @@ class QuestionQueue {
   // Returns whether the question waits, or was taken and has not ended.
   bool Has(const SharedQuestion::Id& id) const { return ids_.contains(id); }
   bool empty() const { return by_session_.empty(); }
-  bool is_full() const;
-  // REQUIRES: not is_full, and not Has.
+  // Returns whether no more questions of a session may wait.
+  bool IsFullFor(SessionId session) const;
+  // REQUIRES: not Has.
   void Add(SharedQuestion question);
   // Takes a question of the next session. REQUIRES: not empty.
   SharedQuestion Take();

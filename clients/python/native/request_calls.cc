@@ -184,7 +184,7 @@ std::optional<RequestCalls::ReadyInsert> RequestCalls::PrepareInsert(
   // The pages lie at the end of the request.
   const size_t sent = (pages->size() - first_page) * kPageAnswerBytes;
   const Bytes written = Bytes(call->request()).last(sent);
-  const std::vector<std::byte> own(written.begin(), written.end());
+  std::vector<std::byte> own(written.begin(), written.end());
   if (has_lock) {
     const bool is_in_doubt =
         !AttributeOf(lock, names().is_in_doubt).is(nb::handle(Py_False));
@@ -200,7 +200,7 @@ std::optional<RequestCalls::ReadyInsert> RequestCalls::PrepareInsert(
       .lock = relocks && has_lock ? nb::borrow(lock) : nb::object(),
       .tokens = pages->size() * page_tokens_,
       .place = place,
-      .own = own};
+      .own = std::move(own)};
 }
 
 nb::object RequestCalls::FinishInsert(ReadyInsert& insert,
@@ -211,7 +211,8 @@ nb::object RequestCalls::FinishInsert(ReadyInsert& insert,
                   if (insert.lock.is_valid()) {
                     insert.lock.attr("move")(insert.tokens, handle);
                   }
-                  SetRoom(answer.number32(5), answer.number32(6));
+                  if (IsCurrent())
+                    SetRoom(answer.number32(5), answer.number32(6));
                   return results_.Insert(answer, insert.place.token,
                                          insert.place.page, insert.own,
                                          std::move(handle));

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -158,12 +159,16 @@ class BegunInsert {
 
   // Waits and returns what RequestCalls::Insert returns. To be called once.
   nanobind::object Result(double timeout) {
+    if (std::exchange(is_over_, true)) {
+      throw std::logic_error("the result was taken already");
+    }
     return calls_->FinishInsert(insert_, timeout);
   }
 
  private:
   const RequestCalls* const calls_;
   RequestCalls::ReadyInsert insert_;
+  bool is_over_ = false;
 };
 
 }  // namespace pando::python

@@ -30,7 +30,9 @@ def test_both_clients_have_the_same_calls():
 
     asynchronous = calls(AsyncClient)
     del asynchronous["connect"]
-    assert asynchronous == calls(Client)
+    synchronous = calls(Client)
+    del synchronous["begin_insert"]  # asyncio has tasks for that
+    assert asynchronous == synchronous
 
 
 def test_a_request_from_admission_to_finish(pandod):

@@ -47,11 +47,12 @@ def test_a_later_call_finds_what_an_insert_that_was_begun_publishes(caller):
     assert answer.result().existing_tokens == 0
 
 
-def test_a_lock_moves_when_the_answer_is_asked_for(caller):
+def test_a_lock_that_would_move_is_refused(caller):
+    """The next chunk could be published at a lock that has not moved."""
     match = admitted(caller, 1)
-    answer = begun(caller, 1, match, relock=True)
-    answer.result()
-    assert match.lock.locked_tokens == 2 * PAGE_TOKENS
+    with pytest.raises(ValueError, match="relock is set"):
+        begun(caller, 1, match, relock=True)
+    assert match.lock.held
     match.lock.release()
 
 
@@ -62,8 +63,6 @@ def test_an_error_is_raised_where_the_answer_is_asked_for(caller):
             answer.result()
     with pytest.raises(TypeError):
         caller.begin_insert(prompt(1, 1), [0], no_such_option=1)
-    with pytest.raises(ValueError, match="choose one"):
-        caller.begin_insert(prompt(1, 1), [1], relock=True, unlock=True)
 
 
 def test_more_are_under_way_than_a_lane_has_slots(caller):

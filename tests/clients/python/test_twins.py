@@ -7,8 +7,9 @@ from pando_kv import Client, Operator
 from pando_kv.aio import AsyncClient, AsyncOperator
 
 TWINS = [(Client, AsyncClient), (Operator, AsyncOperator)]
-# A session of asyncio is opened by an awaited call; it never takes pandod for away.
-OF_ONE = {"connect", "is_away"}
+# A session of asyncio is opened by an awaited call; it never takes pandod for away; and
+# a task begins an insert.
+OF_ONE = {"connect", "is_away", "begin_insert"}
 
 
 def public(kind):

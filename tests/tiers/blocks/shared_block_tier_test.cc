@@ -42,7 +42,8 @@ constexpr SharedBlockTier::Timeouts kPatient = {
 struct Faults {
   std::atomic<bool> fails = false;
   std::atomic<int> touches = 0;
-  std::atomic<int> touched = 0;  // keys
+  std::atomic<int> touched = 0;        // keys
+  std::optional<PageHash> unreadable;  // a block that Get fails for
   std::function<void()> before_call = [] {};
   std::function<void()> before_put = [] {};
   std::function<void()> after_put = [] {};
@@ -60,8 +61,12 @@ class FaultyStore final : public RemoteStore {
   }
   void Get(std::span<Transfer> blocks, absl::Time deadline) override {
     faults_->before_call();
-    if (!faults_->fails) return store_->Get(blocks, deadline);
-    for (Transfer& block : blocks) block.status = Failure();
+    if (!faults_->fails) store_->Get(blocks, deadline);
+    for (Transfer& block : blocks) {
+      if (faults_->fails || block.key.hash == faults_->unreadable) {
+        block.status = Failure();
+      }
+    }
   }
   void Put(std::span<Transfer> blocks, absl::Time used,
            absl::Time deadline) override {
@@ -344,6 +349,20 @@ TEST_F(SharedBlockTierTest, ABlockThatIsStoredDuringAResetIsErased) {
   is_reset.Notify();
   Await([&] { return Files().empty(); });
   EXPECT_THAT(machine->Load(kind, {1}), Each(kMissingBlock));
+}
+
+// Others come, so the store is not refused.
+TEST_F(SharedBlockTierTest,
+       ABlockThatCannotBeReadIsMissingAndNotPendingForEver) {
+  const auto one = Machine(&faults_);
+  one->Store(one->Open("a", kShard), {1, 2, 3}, 7);
+  one->AwaitStores();
+  const auto other = Machine(&faults_);
+  const BlockKind kind = other->Open("a", kShard);
+  faults_.unreadable = TierKeyOf(TieredMemory::KeyOf(2));
+  const auto places = other->Load(kind, {1, 2, 3});
+  ExpectHolds(*other, kind, {1, 3}, {places[0], places[2]}, 7);
+  EXPECT_EQ(places[1], kMissingBlock);
 }
 
 TEST_F(SharedBlockTierTest, TheStoreIsNotAskedForAKindThatWasReset) {

@@ -199,12 +199,17 @@ class RequestClient:
     def begin_insert(
         self, tokens: Any, page_ids: Any, **options: Any
     ) -> Answer[Insert]:
-        """As `insert`, with its options, but on a lane without waiting.
+        """As `insert`, with its options but `relock`, and on a lane without waiting.
 
         The answer's `result()` waits, and raises what `insert` would have raised; ask
-        for it. pandod carries calls out in the order in which they were begun. Arrays
-        that are given here must not change before there is a result.
+        for it. As long as fewer than 64 answers are not asked for yet, pandod carries
+        out calls on the lane in the order in which they were begun. Arrays that are
+        given here must not change before there is a result.
         """
+        if options.get("relock"):
+            raise ValueError(
+                "relock is set; a lock that moves needs an insert() that is waited for"
+            )
         answer: Answer[Insert] = Answer()
         chosen = [options.get(name, default) for name, default in _OPTIONS.items()]
         calls = self._connection.requests if options.keys() <= _OPTIONS.keys() else None
