@@ -141,8 +141,8 @@ std::vector<OptionSpec> MakeOptionTable() {
       Bytes("block-tier-disk-bytes", &Options::block_tier_disk_bytes,
             "The most that these files take together"),
       List("block-tier-shared", &Options::block_tier_shared, "LIST",
-           "Where copies of blocks are kept that many machines share, as "
-           "--tier-shared says; off when empty"),
+           "Where machines share copies of blocks; the addresses are those of "
+           "--tier-shared; off when empty"),
       Live(Named("eviction-policy", &Options::eviction_policy,
                  static_cast<EvictionPolicyKind>(kEvictionPolicies - 1),
                  ParseEvictionPolicy, EvictionPolicyName,

@@ -29,7 +29,8 @@ class BlockCopies {
 
   // Copies the blocks of `keys` that are in the memory. They are locked only
   // while they are copied. `to` has a span of a block's size for each key.
-  // Returns whether each was copied; counts the others as dropped.
+  // Returns whether each was copied. Counts blocks that are not in the memory
+  // as dropped, and blocks that cannot be copied as failed writes.
   std::vector<bool> CopyOut(const KnownKind& kind, std::string_view keys,
                             std::span<const std::span<std::byte>> to,
                             BlockTierCounts& counts);

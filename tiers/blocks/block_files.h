@@ -20,8 +20,8 @@ namespace pando {
 // Blocks as files in the folder of one pandod. A file gets its name once it is
 // complete. So after a kill at any time a block is there as a whole or not at
 // all; a block that a crash of the machine has torn has another checksum. Owned
-// by BlockTier. Thread-safe, except for TakeStock and FreeSome, which are for
-// one thread.
+// by DiskBlockTier. Thread-safe, except for TakeStock and FreeSome, which are
+// for one thread.
 class BlockFiles {
  public:
   struct Config {

@@ -33,9 +33,9 @@ namespace pando {
 //
 // At most kMostLoading blocks, and at most as many as a quarter of the memory
 // holds, wait to be loaded. A block that the source fails to give is refused
-// for a second; a call that keeps asking for it thus learns that there is
-// nothing to wait for. All blocks are refused for a while when many fail, or
-// when the memory has no room.
+// for at most a second; a call that keeps asking for it thus learns that there
+// is nothing to wait for. All blocks are refused for at most a second when many
+// fail, or when the memory has no room.
 //
 // Owned by a tier of blocks; thread-safe.
 class BlockLoads {
@@ -106,7 +106,7 @@ class BlockLoads {
 
   void Run();
   void LoadSome(const Load& load, Blocks blocks);
-  // Returns those of the blocks that the memory does not have, with their
+  // Returns those of the blocks that the memory lacks, with room for their
   // values in the buffer.
   std::vector<Read> Missing(const Load& load, Blocks blocks);
   // Publishes the blocks that were read.

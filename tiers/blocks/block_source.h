@@ -32,8 +32,9 @@ class BlockSource {
   // Returns the size of the values that Read fills.
   virtual uint64_t ValueBytes(const TierKind& kind) const = 0;
   // Reads blocks of one kind, verifies them, and sets the status of each:
-  // NOT_FOUND if it has no such block any more, else an error if it may have
-  // the block later. It counts and logs what went wrong.
+  // NOT_FOUND if the source has no such block any more, or does not read the
+  // kind now; another error if it could not read a block that it may have. It
+  // counts and logs failures.
   virtual void Read(const std::shared_ptr<KnownKind>& kind,
                     std::span<BlockRead> blocks) = 0;
 };

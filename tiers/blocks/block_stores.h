@@ -27,7 +27,7 @@ namespace pando {
 // left.
 //
 // A block is locked only while it is copied to a buffer, however slow the disk
-// is. Owned by BlockTier; thread-safe.
+// is. Owned by DiskBlockTier; thread-safe.
 class BlockStores {
  public:
   // The pointers must outlive this object.

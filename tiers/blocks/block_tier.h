@@ -30,8 +30,8 @@ namespace pando {
 
 // Keeps copies of blocks outside the block memory: on disk, in a store that
 // many machines share, or in both. It stores blocks that are published or
-// found, and loads evicted ones again for calls that ask for them. It has a
-// session of its own, as a worker has, which operators see.
+// acquired, and loads blocks that the memory lacks for calls that ask for them.
+// It has a session of its own, as a worker has, which operators see.
 //
 // Owned by Server. No method waits. Methods that are not marked as thread-safe
 // must be called in the turn.

@@ -14,7 +14,7 @@
 namespace pando {
 
 // Reads blocks from files. A damaged block is deleted and forgotten. Owned by
-// BlockTier, and used by the thread of its loads.
+// DiskBlockTier, and used by the thread of its loads.
 class DiskSource final : public BlockSource {
  public:
   // The pointers must outlive this object.

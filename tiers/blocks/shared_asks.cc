@@ -81,8 +81,8 @@ void SharedAsks::Run() {
   pthread_setname_np(pthread_self(), "block-ask");
   while (true) {
     SharedQuestion question;
-    // These are destroyed after the mutex, because their accounts take that of
-    // the cache.
+    // These are destroyed after mutex_ is released, because their accounts take
+    // the mutex of the cache.
     std::deque<SharedQuestion> dropped;
     {
       absl::MutexLock hold(&mutex_);
@@ -119,8 +119,8 @@ bool SharedAsks::Step(SharedQuestion& question) {
   return true;
 }
 
-// A store may leave keys undone when the deadline passes, so an answer that
-// comes later is none.
+// An answer after the deadline is not used, because the store may have left
+// keys undone.
 std::optional<std::vector<bool>> SharedAsks::Ask(
     const SharedQuestion& question, std::span<const uint32_t> positions) {
   struct Asked {
@@ -154,8 +154,8 @@ std::optional<std::vector<bool>> SharedAsks::Ask(
   return std::nullopt;
 }
 
-// What is refused counts as absent. What the account of the session has no room
-// for does not: others may load it.
+// Blocks whose load is refused count as absent. Blocks for which the account of
+// the session has no room do not: other sessions may load them.
 void SharedAsks::Answer(SharedQuestion& question) {
   const BlockKeys row = question.row();
   const std::vector<uint32_t> wanted =
@@ -172,7 +172,7 @@ void SharedAsks::Answer(SharedQuestion& question) {
       if (!(*are_loading)[j]) refused.push_back(question.NameAt(some[j]));
     }
   }
-  parts_.shared->IsAbsent(question.absent);
+  parts_.shared->NoteAbsent(question.absent);
   parts_.shared->absent().Add(refused);
 }
 

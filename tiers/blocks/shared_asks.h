@@ -42,13 +42,13 @@ class SharedAsks {
   explicit SharedAsks(const Parts& parts);
   ~SharedAsks();
 
-  // Returns false while nothing of a kind is asked for or loaded.
+  // Returns false while blocks of a kind must not be asked for and loaded.
   bool MayAsk(const KnownKind& kind) const;
   // Returns whether questions keep failing.
   bool is_refused() const { return breaker_.is_open(); }
-  // What is known of a block without asking the store.
+  // Says what is known of a block before the store is asked.
   enum class Known : char {
-    kLacks,      // it does not have the block, or is not to be asked
+    kLacks,      // the store lacks the block, or does not give it now
     kIsLoading,  // the block is being loaded
     kMayHave,
   };

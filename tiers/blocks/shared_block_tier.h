@@ -18,13 +18,14 @@
 
 namespace pando {
 
-// Copies of blocks in a store that many machines share. It knows only by asking
-// which blocks are there, and verifies what comes from it. Owned by BlockTier;
-// thread-safe.
+// Copies of blocks in a store that many machines share. The tier must ask the
+// store which blocks it has, and verifies the blocks that it gets. Owned by
+// BlockTier; thread-safe.
 class SharedBlockTier {
  public:
-  // How long calls of the store may take. To get and to put, the deadline that
-  // a call is given is half of it, so that the store has time to end by itself.
+  // How long calls of the store may take. Calls that get or put blocks get a
+  // deadline after half of this time, so that they can end by themselves before
+  // the wait is given up.
   struct Timeouts {
     absl::Duration ask = absl::Milliseconds(250);
     absl::Duration get = absl::Seconds(2);
@@ -44,8 +45,8 @@ class SharedBlockTier {
   SharedAsks& asks() { return asks_; }
   // See BlockStores.
   void Note(StoreNote note) { stores_.Note(std::move(note)); }
-  // Begins to erase the blocks of a kind that was reset. Nothing is loaded or
-  // stored until they are erased.
+  // Begins to erase the blocks of a kind that was reset. Until they are erased,
+  // nothing of this kind is loaded or stored.
   void EraseKind(uint64_t kind) { shared_.EraseKind(kind); }
   void BeginDrain();
   BlockTierFigures figures() const;

@@ -4,10 +4,11 @@
 
 namespace pando {
 
-// A block that is stored after its kind was erased is found by this, too:
-// either its thread sees that the kind was replaced, or it is among these. If
-// it cannot erase the block, it begins another erasure before it goes from
-// here.
+// A thread may store a block after its kind was erased. It is in being_put_
+// before it checks that its kind is the newest. So it either sees that the kind
+// was replaced, and stores nothing, or it is found here. It leaves being_put_
+// only once it has erased the block, or, if it cannot, has begun another
+// erasure.
 bool SharedBlocks::MayHaveReplaced(const KnownKind& kind) const {
   const uint64_t name = kind.kind.name();
   {

@@ -52,18 +52,18 @@ class SharedBlocks {
   KnownBlocks<BlockName>& known() { return known_; }
   AbsentBlocks& absent() { return absent_; }
   // Notes blocks that the store does not have.
-  void IsAbsent(std::span<const BlockName> names) {
+  void NoteAbsent(std::span<const BlockName> names) {
     known_.Remove(names);
     absent_.Add(names);
   }
 
-  // Lives while a thread stores blocks of a kind. The thread must look whether
-  // the kind was replaced after it has made this, and erase what it has stored
-  // of a replaced kind before it destroys this.
+  // A thread has a Put while it stores blocks of a kind. After it has made the
+  // Put, it must check whether the kind was replaced. If so, it must erase the
+  // blocks that it stored before it destroys the Put.
   class Put;
-  // Returns whether the store may have blocks of earlier generations of a kind:
-  // while it is erased, and while blocks of one are being stored. Nothing of
-  // the kind is loaded or stored meanwhile.
+  // Returns whether the store may have blocks of earlier generations of a kind.
+  // It may while the kind is being erased, and while a thread stores blocks of
+  // an earlier generation. Nothing of the kind is loaded or stored meanwhile.
   bool MayHaveReplaced(const KnownKind& kind) const;
 
   // Begins to erase all blocks of a kind.
@@ -81,7 +81,7 @@ class SharedBlocks {
   KnownBlocks<BlockName> known_;
   AbsentBlocks absent_;
   mutable absl::Mutex mutex_;
-  // Those of which blocks are being stored, once for each thread that does.
+  // The kinds of which blocks are being stored; one entry for each thread.
   std::vector<const KnownKind*> being_put_ ABSL_GUARDED_BY(mutex_);
   StoreEraser eraser_;
 };

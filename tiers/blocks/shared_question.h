@@ -21,8 +21,8 @@
 
 namespace pando {
 
-// A row of keys of one kind that a call asks a shared store for, and what the
-// store has said so far.
+// The keys of one kind that a call asks a shared store for, and what the store
+// has said so far.
 struct SharedQuestion {
   // Tells questions apart: the first and the last key that are asked for, and
   // how many there are.
@@ -36,9 +36,10 @@ struct SharedQuestion {
     return kind->NameOf(kind->KeyOf(keys, position));
   }
 
-  // Returns the positions to ask for next; empty if what the shape needs is
-  // known. Rows are searched from the end. Few keys are asked for at first,
-  // because a prompt that is new is decided by them.
+  // Returns the positions to ask for next; empty if it is known what the shape
+  // needs. Windows and checkpoints are searched from the end. Only few keys are
+  // asked for at first: if the first key of a prefix is missing, the others are
+  // of no use.
   std::span<const uint32_t> Next() const;
   // Takes in whether the store has the keys of Next.
   void Take(const std::vector<bool>& present);
@@ -48,16 +49,18 @@ struct SharedQuestion {
   std::string before;
   BlockShape shape = BlockShape::kEach;
   uint32_t window = 0;
-  // The answer to each key so far. Blocks that are being loaded are pending.
+  // The answer to each key so far. Blocks that the disk has, or that are being
+  // loaded, are pending.
   std::vector<BlockPlace> answers;
   // The positions of the keys that the store may have.
   std::vector<uint32_t> asked;
   SessionId asked_by;
   KeptBytes account;  // counts the memory of the question
 
-  size_t begin = 0;  // of those in `asked` that the store was not asked for
+  // The store was not asked yet for asked[begin] to asked[end - 1].
+  size_t begin = 0;
   size_t end = 0;
-  size_t most = 0;         // that Next returns
+  size_t most = 0;         // Next returns at most so many
   std::vector<bool> kept;  // what the store has, by position
   std::vector<BlockName> absent;
 };
@@ -76,7 +79,7 @@ class QuestionQueue {
   void Add(SharedQuestion question);
   // Takes a question of the next session. REQUIRES: not empty.
   SharedQuestion Take();
-  // Puts a question that was taken back, before others of its session.
+  // Puts back a question that was taken, before others of its session.
   void PutBack(SharedQuestion question);
   // Says that a question that was taken has its answer.
   void End(const SharedQuestion::Id& id) { ids_.erase(id); }

@@ -14,8 +14,12 @@ bool SharedSource::MayRead(const KnownKind& kind) const {
 
 void SharedSource::Read(const std::shared_ptr<KnownKind>& kind,
                         std::span<BlockRead> blocks) {
-  for (BlockRead& block : blocks) block.status = SharedBlocks::Timeout();
+  // A kind that is not read now is NOT_FOUND: it is no failure of the store.
+  for (BlockRead& block : blocks) {
+    block.status = absl::NotFoundError("the kind is not read now");
+  }
   if (!MayRead(*kind) || !kind->is_newest) return;
+  for (BlockRead& block : blocks) block.status = SharedBlocks::Timeout();
   const uint64_t bytes = shared_->seal().ValueBytes(kind->kind);
   const auto job = std::make_shared<Job>(kind, blocks.size() * bytes,
                                          MonotonicNow() + timeout_ / 2);
@@ -83,7 +87,7 @@ void SharedSource::CountFailures(std::span<const BlockRead> blocks) {
       error = block.status;
     }
   }
-  shared_->IsAbsent(absent);
+  shared_->NoteAbsent(absent);
   if (failed == 0) {
     breaker_.Succeeded();
     return;

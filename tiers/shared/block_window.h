@@ -18,9 +18,9 @@ namespace pando {
 // A set of blocks on their way to or from a store, with the memory of their
 // values. Several threads work on it: each takes parts of it until nothing is
 // left. It is shared by its maker and these threads, because a thread may go on
-// after the maker has given up the wait. If none does, the window is used
+// after the maker has given up the wait. If none does, Begin can use the window
 // again, because new memory costs as much as a copy. Thread-safe, except for
-// Begin.
+// Begin and Retain.
 class BlockWindow {
  public:
   // `bytes` is the memory of all values.
@@ -32,8 +32,8 @@ class BlockWindow {
   // and no thread works on the window.
   std::span<RemoteStore::Transfer> Begin(size_t count, size_t value_bytes);
   std::span<RemoteStore::Transfer> blocks() { return blocks_; }
-  // Takes out the blocks that are not to be kept, one entry for each block.
-  // REQUIRES: no thread works on the window.
+  // Takes out blocks: `are_kept` has an entry for each block, false for those
+  // that are taken out. REQUIRES: no thread works on the window.
   void Retain(const std::vector<bool>& are_kept);
   // Returns the next blocks that no thread has taken yet; empty if none is
   // left.

@@ -23,8 +23,8 @@ namespace pando {
 // Keeps blocks as files in a folder, which many machines may share. A file gets
 // its name once it is complete. Its modification time says when the block was
 // last used; a job of the folder's owner removes files that are too old. Owned
-// by RemoteBlocks or BlockFiles. Thread-safe, except for FreeFiles and
-// FreeSome, which are for one thread.
+// by RemoteBlocks, SharedBlocks or BlockFiles. Thread-safe, except for
+// FreeFiles and FreeSome, which are for one thread.
 class FolderStore final : public RemoteStore {
  public:
   // A block that TakeStock has found.

@@ -20,8 +20,8 @@ namespace pando {
 // their names, so that it need not ask the store for them again. All blocks of
 // a period count as used at its beginning. So the front of a prompt, which is
 // touched only once, never looks older than blocks that are stored behind it
-// later. Owned by the parts of a shared tier; thread-safe. Only Forget and
-// generation never wait.
+// later. Owned by RemoteBlocks or SharedBlocks; thread-safe. All methods but
+// Forget, generation and PresentPeriod wait for a mutex.
 template <typename Name>
 class KnownBlocks {
  public:
@@ -29,7 +29,7 @@ class KnownBlocks {
   // When it knows more blocks, BeginPeriod forgets all.
   static constexpr size_t kMost = size_t{256} * 1024;
 
-  // Returns when the period that it is now began, by the system's clock.
+  // Returns when the present period began, by the system's clock.
   static absl::Time PresentPeriod() {
     return absl::UnixEpoch() +
            absl::Floor(absl::Now() - absl::UnixEpoch(), kPeriod);

@@ -52,8 +52,9 @@ class RemoteStore {
   virtual ~RemoteStore() = default;
 
   // Returns how many blocks at the front the store has, as far as it found out
-  // before the deadline, which may be 0. Returns an error if the store failed
-  // at the first block; after that it may return the blocks before the failure.
+  // before the deadline; there may be none. Returns an error if the store
+  // failed at the first block. If it failed later, it may return the blocks
+  // before the failure.
   virtual absl::StatusOr<Presence> CountPresent(std::span<const BlockKey> keys,
                                                 absl::Time deadline) = 0;
   // Fills the values, and sets the status of each block: NOT_FOUND if the store
@@ -66,7 +67,7 @@ class RemoteStore {
   virtual void Put(std::span<Transfer> blocks, absl::Time used,
                    absl::Time deadline) = 0;
   // Sets the time of the last use of blocks. Returns, for each key, whether the
-  // store has its block.
+  // store has its block; false also for keys that the deadline left undone.
   virtual absl::StatusOr<std::vector<bool>> Touch(
       std::span<const BlockKey> keys, absl::Time used, absl::Time deadline) = 0;
   virtual absl::Status Erase(const BlockKey& key) = 0;

@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// Erases what was flushed or reset from a store on a thread of its own, and
+// On a thread of its own, erases flushed and reset blocks from a store, and
 // then frees the room that they take. It tries until it succeeds. Owned by
 // RemoteBlocks or SharedBlocks; thread-safe. The destructor tries each waiting
 // erasure once more, until one fails, and leaves the rest of the room to the
@@ -30,7 +30,8 @@ class StoreEraser {
   void Erase(std::optional<uint64_t> ns_digest);
   // Returns whether an erasure is queued or under way.
   bool is_erasing() const;
-  // Returns whether one of a namespace is.
+  // Returns whether an erasure of this namespace, or of all, is queued or under
+  // way.
   bool IsErasing(uint64_t ns_digest) const;
 
  private:

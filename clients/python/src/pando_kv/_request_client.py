@@ -199,12 +199,13 @@ class RequestClient:
     def begin_insert(
         self, tokens: Any, page_ids: Any, **options: Any
     ) -> Answer[Insert]:
-        """As `insert`, with its options but `relock`, and on a lane without waiting.
+        """Begins an `insert`, with its options but `relock`. Ask for `result()`.
 
-        The answer's `result()` waits, and raises what `insert` would have raised; ask
-        for it. As long as fewer than 64 answers are not asked for yet, pandod carries
-        out calls on the lane in the order in which they were begun. Arrays that are
-        given here must not change before there is a result.
+        `result()` waits, and raises what `insert` would have raised. pandod begins the
+        calls on a lane in their order, as long as the lane has room: for 64 calls whose
+        results were not asked for, fewer if they are large. Without a lane, or without
+        room on it, this waits for the whole call. Arrays that are given here must not
+        change before there is a result.
         """
         if options.get("relock"):
             raise ValueError(
