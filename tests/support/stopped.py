@@ -14,13 +14,14 @@ from pandod_process import Pandod
 def stopped(pandod: Pandod) -> Iterator[None]:
     os.kill(pandod.pid, signal.SIGSTOP)
     try:
-        eventually(lambda: _states(pandod.pid) == {"T"})
+        eventually(lambda: is_stopped(pandod))
         yield
     finally:
         os.kill(pandod.pid, signal.SIGCONT)
 
 
-def _states(pid: int) -> set[str]:
-    """The states of its threads, which go on for a moment after the signal."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/stat")
-    return {task.read_text().rpartition(")")[2].split()[0] for task in tasks}
+def is_stopped(pandod: Pandod) -> bool:
+    """Whether all its threads are, which go on for a moment after the signal."""
+    tasks = Path(f"/proc/{pandod.pid}/task").glob("*/stat")
+    states = {task.read_text().rpartition(")")[2].split()[0] for task in tasks}
+    return states == {"T"}
