@@ -137,12 +137,8 @@ void BlockLook::SetPending(uint32_t position) {
 
 bool BlockLook::AskShared() {
   const Keys& keys = *keys_;
-  std::vector<uint32_t> asked;
-  for (uint32_t i = 0; i < keys.answers.size(); ++i) {
-    if (keys.shared[i] == SharedAsks::Known::kMayHave) asked.push_back(i);
-  }
   const std::string_view all = asked_keys().keys;
-  if (parts_.shared->asks().IsWaiting(*keys.kind, all, asked)) return true;
+  if (parts_.shared->asks().IsWaiting(*keys.kind, all)) return true;
   SharedQuestion question = {
       .kind = keys.kind,
       .keys = std::string(all),
@@ -150,13 +146,16 @@ bool BlockLook::AskShared() {
       .shape = asked_keys().shape,
       .window = asked_keys().window,
       .answers = {keys.answers.begin(), keys.answers.end()},
-      .asked = std::move(asked),
+      .asked = {},
       .asked_by = asked_.session,
       .account = {},
       .kept = {},
       .absent = {}};
   for (uint32_t i = 0; i < keys.answers.size(); ++i) {
-    if (keys.on_disk[i] || keys.shared[i] == SharedAsks::Known::kIsLoading) {
+    if (keys.shared[i] == SharedAsks::Known::kMayHave) {
+      question.asked.push_back(i);
+    } else if (keys.on_disk[i] ||
+               keys.shared[i] == SharedAsks::Known::kIsLoading) {
       question.answers[i] = kPendingBlock;
     }
   }

@@ -48,9 +48,8 @@ std::vector<SharedAsks::Known> SharedAsks::Look(
   return known;
 }
 
-bool SharedAsks::IsWaiting(const KnownKind& kind, std::string_view keys,
-                           std::span<const uint32_t> asked) const {
-  const SharedQuestion::Id id = SharedQuestion::IdOf(kind, keys, asked);
+bool SharedAsks::IsWaiting(const KnownKind& kind, std::string_view keys) const {
+  const SharedQuestion::Id id = SharedQuestion::IdOf(kind, keys);
   absl::MutexLock hold(&mutex_);
   return queue_.Has(id);
 }

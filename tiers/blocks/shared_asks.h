@@ -54,10 +54,9 @@ class SharedAsks {
   };
   std::vector<Known> Look(std::span<const BlockName> names) const;
 
-  // Returns whether a question about these positions of `keys` waits for its
-  // answer. REQUIRES: `asked` is not empty.
-  bool IsWaiting(const KnownKind& kind, std::string_view keys,
-                 std::span<const uint32_t> asked) const;
+  // Returns whether a question about `keys` waits for its answer. REQUIRES:
+  // `keys` is not empty.
+  bool IsWaiting(const KnownKind& kind, std::string_view keys) const;
   // Begins to ask. The memory of the question counts in the account of
   // `asked_by`. Returns whether there will be an answer; there is none if the
   // queue or the account has no room. REQUIRES: `asked` is not empty.

@@ -19,11 +19,11 @@ bool IsRow(BlockShape shape) {
 }  // namespace
 
 SharedQuestion::Id SharedQuestion::IdOf(const KnownKind& kind,
-                                        std::string_view keys,
-                                        std::span<const uint32_t> asked) {
-  return {{kind.NameOf(kind.KeyOf(keys, asked.front())),
-           kind.NameOf(kind.KeyOf(keys, asked.back()))},
-          asked.size()};
+                                        std::string_view keys) {
+  const size_t count = keys.size() / kind.kind.key_bytes;
+  return {{kind.NameOf(kind.KeyOf(keys, 0)),
+           kind.NameOf(kind.KeyOf(keys, count - 1))},
+          count};
 }
 
 BlockKeys SharedQuestion::row() const {

@@ -24,13 +24,14 @@ namespace pando {
 // The keys of one kind that a call asks a shared store for, and what the store
 // has said so far.
 struct SharedQuestion {
-  // Tells questions apart: the first and the last key that are asked for, and
-  // how many there are.
+  // Tells questions apart by their keys: the first one, the last one, and how
+  // many there are. While a question is not answered, another one about the
+  // same keys would learn no more.
   using Id = std::pair<std::pair<BlockName, BlockName>, size_t>;
 
-  static Id IdOf(const KnownKind& kind, std::string_view keys,
-                 std::span<const uint32_t> asked);
-  Id id() const { return IdOf(*kind, keys, asked); }
+  // REQUIRES: `keys` is not empty.
+  static Id IdOf(const KnownKind& kind, std::string_view keys);
+  Id id() const { return IdOf(*kind, keys); }
   BlockKeys row() const;
   BlockName NameAt(uint32_t position) const {
     return kind->NameOf(kind->KeyOf(keys, position));
