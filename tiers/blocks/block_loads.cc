@@ -228,10 +228,11 @@ void BlockLoads::Publish(const Load& load, std::span<const Read> reads) {
     Log(LogLevel::kError, "a stored block cannot be copied to the memory",
         {{"error", copied.message()}});
   }
-  parts_.copies->Publish(reserved->reservation, written);
+  // They are counted first, so that no figures lack a block that is found.
   load.kind->loaded += written.size();
   parts_.counts->loaded_blocks += written.size();
   parts_.counts->loaded_bytes += written.size() * kind.block_bytes;
+  parts_.copies->Publish(reserved->reservation, written);
 }
 
 }  // namespace pando

@@ -125,7 +125,7 @@ void BlockLook::ChooseLoads() {
       SetPending(i);
     }
   }
-  if (!asked.empty() && AskShared()) {
+  if (!asked.empty() && AskShared(asked.front())) {
     for (const uint32_t i : asked) SetPending(i);
   }
 }
@@ -135,10 +135,15 @@ void BlockLook::SetPending(uint32_t position) {
   if (answer == kMissingBlock) answer = kPendingBlock;
 }
 
-bool BlockLook::AskShared() {
+bool BlockLook::AskShared(uint32_t first) {
   const Keys& keys = *keys_;
   const std::string_view all = asked_keys().keys;
-  if (parts_.shared->asks().IsWaiting(*keys.kind, all)) return true;
+  SharedAsks& asks = parts_.shared->asks();
+  if (asks.IsWaiting(*keys.kind, all)) return true;
+  // A question may have been answered since this call looked at the first key;
+  // the engine's next call finds the answer.
+  const BlockName name = keys.kind->NameOf(keys.kind->KeyOf(all, first));
+  if (asks.Look({&name, 1}).front() != SharedAsks::Known::kMayHave) return true;
   SharedQuestion question = {
       .kind = keys.kind,
       .keys = std::string(all),
@@ -159,7 +164,7 @@ bool BlockLook::AskShared() {
       question.answers[i] = kPendingBlock;
     }
   }
-  return parts_.shared->asks().Begin(std::move(question));
+  return asks.Begin(std::move(question));
 }
 
 void BlockLook::LoadSome() {

@@ -76,9 +76,10 @@ class BlockLook {
   // Chooses what is loaded. What is on disk comes from there; the shared store
   // is asked for the rest.
   void ChooseLoads();
-  // Asks the shared store for all keys that it may have. Returns whether there
-  // will be an answer.
-  bool AskShared();
+  // Asks the shared store for all keys that it may have; `first` is the
+  // position of the first one that is needed. Returns whether there will be an
+  // answer.
+  bool AskShared(uint32_t first);
   // Returns whether the shape of the keys may need a missing key.
   bool MayMatter(uint32_t position) const;
   // Makes the answer of a missing key pending.
