@@ -248,8 +248,7 @@ absl::Status Server::StartBlockTier() {
     ASSIGN_OR_RETURN(
         config.shared,
         OpenSharedStore("block-tier-shared", options_.block_tier_shared,
-                        options_.tier_shared_key_file,
-                        BlockTier::kFormOfBlocks));
+                        options_.tier_shared_key_file, kFormOfBlocks));
   }
   ASSIGN_OR_RETURN(block_tier_, BlockTier::Start(std::move(config),
                                                  {.cache = &cache_,

@@ -15,13 +15,12 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "os/private_folder.h"
+#include "tiers/blocks/sealed_block.h"
 
 namespace pando {
 namespace {
 
 constexpr const char* kOption = "block-tier-disk";
-// Names the format of the files: files of another format are in another folder.
-constexpr uint64_t kFormOfFiles = 0x70616e646f626c31;
 constexpr uint64_t kFileSystemBlock = 4096;
 constexpr mode_t kBlockTierFolderMode = 0700;
 constexpr mode_t kBlockTierLockMode = 0600;
@@ -68,7 +67,7 @@ absl::StatusOr<std::unique_ptr<BlockFiles>> BlockFiles::Open(
                                "block-tier-disk: make the folder " + folder);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<FolderStore> store,
-                   FolderStore::Open(kOption, folder, kFormOfFiles));
+                   FolderStore::Open(kOption, folder, kFormOfBlocks));
   RETURN_IF_ERROR(CheckFits(config, folder));
   UniqueFd lock(open((folder + "/lock").c_str(),
                      O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC,

@@ -102,9 +102,8 @@ void BlockLook::LookForMissing(const std::vector<uint32_t>& missing,
 // The memory searches for a row from the end, and looks at no key before the
 // row that it finds. It searches other keys from their front.
 bool BlockLook::MayMatter(uint32_t position) const {
-  const bool is_row = asked_keys().shape == BlockShape::kWindow ||
-                      asked_keys().shape == BlockShape::kCheckpoint;
-  return !is_row || keys_->answers[position] == kMissingBlock;
+  return !IsRow(asked_keys().shape) ||
+         keys_->answers[position] == kMissingBlock;
 }
 
 void BlockLook::ChooseLoads() {
@@ -113,7 +112,7 @@ void BlockLook::ChooseLoads() {
   for (size_t i = 0; i < kept.size(); ++i) {
     if (keys.shared[i] != SharedAsks::Known::kLacks) kept[i] = true;
   }
-  // What follows an unknown key of a prefix may be of no use.
+  // Blocks that follow an unknown key of a prefix may be of no use.
   const bool is_prefix = asked_keys().shape == BlockShape::kPrefix;
   std::vector<uint32_t> asked;
   for (const uint32_t i : WantedBlocks(asked_keys(), keys.answers, kept)) {

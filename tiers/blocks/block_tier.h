@@ -37,9 +37,6 @@ namespace pando {
 // must be called in the turn.
 class BlockTier {
  public:
-  // Names the form of the blocks in a shared store; see OpenSharedStore.
-  static constexpr uint64_t kFormOfBlocks = 0x70616e646f626c31;
-
   struct Config {
     // Where the disk tier is; none if the folder is empty.
     BlockFiles::Config disk;

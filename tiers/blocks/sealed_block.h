@@ -14,6 +14,9 @@
 
 namespace pando {
 
+// Names the form of sealed blocks. A store keeps blocks of another form apart.
+inline constexpr uint64_t kFormOfBlocks = 0x70616e646f626c31;
+
 // Converts blocks to the form in which a store keeps them. The store is not
 // trusted, so a value begins with a header that names the kind and the key in
 // full and has a checksum. A MAC follows if there is a secret. The bytes of all

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <deque>
-#include <memory>
 #include <utility>
 
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "tiers/blocks/wanted_blocks.h"
+#include "tiers/shared/touch_in_time.h"
 
 namespace pando {
 
@@ -122,34 +122,24 @@ bool SharedAsks::Step(SharedQuestion& question) {
 // keys undone.
 std::optional<std::vector<bool>> SharedAsks::Ask(
     const SharedQuestion& question, std::span<const uint32_t> positions) {
-  struct Asked {
-    std::vector<BlockKey> keys;
-    absl::StatusOr<std::vector<bool>> present = SharedBlocks::Timeout();
-  };
-  const auto asked = std::make_shared<Asked>();
+  std::vector<BlockKey> keys;
   for (const uint32_t position : positions) {
-    asked->keys.push_back(
+    keys.push_back(
         SharedBlocks::KeyOf(question.NameAt(position), position + 1));
   }
-  SharedBlocks* const shared = parts_.shared;
-  const absl::Time used = KnownBlocks<BlockName>::PresentPeriod();
   const absl::Time deadline = MonotonicNow() + parts_.timeout;
-  const bool is_in_time = askers_.Run({[shared, asked, used, deadline] {
-                                        asked->present = shared->store().Touch(
-                                            asked->keys, used, deadline);
-                                      }},
-                                      parts_.timeout) &&
-                          MonotonicNow() < deadline;
-  if (is_in_time && asked->present.ok()) {
+  absl::StatusOr<std::vector<bool>> present = TouchInTime(
+      &parts_.shared->store(), askers_, std::move(keys),
+      KnownBlocks<BlockName>::PresentPeriod(), deadline, parts_.timeout);
+  if (MonotonicNow() >= deadline) present = DeadlineThreads::Timeout();
+  if (present.ok()) {
     breaker_.Succeeded();
-    return *std::move(asked->present);
+    return *std::move(present);
   }
   breaker_.Failed(MonotonicNow());
   parts_.counts->failed_reads += positions.size();
-  const absl::Status error =
-      is_in_time ? asked->present.status() : SharedBlocks::Timeout();
   Log(LogLevel::kError, "the shared store does not say which blocks it has",
-      {{"error", error.message()}});
+      {{"error", present.status().message()}});
   return std::nullopt;
 }
 

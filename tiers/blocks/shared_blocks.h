@@ -37,10 +37,6 @@ class SharedBlocks {
         seal_(std::move(secret)),
         eraser_(store_.get()) {}
 
-  // Returns the status of a call that took too long.
-  static absl::Status Timeout() {
-    return absl::DeadlineExceededError("timeout");
-  }
   // Returns the key of a block in the store. Of blocks that are stored or
   // touched together, those further back in the prompt have higher ordinals.
   static BlockKey KeyOf(const BlockName& name, uint32_t ordinal = 0) {

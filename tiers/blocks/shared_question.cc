@@ -12,10 +12,6 @@ constexpr size_t kMostOfSession = 256;
 constexpr size_t kFirstAsked = 64;
 constexpr size_t kMostAsked = 512;
 
-bool IsRow(BlockShape shape) {
-  return shape == BlockShape::kWindow || shape == BlockShape::kCheckpoint;
-}
-
 }  // namespace
 
 SharedQuestion::Id SharedQuestion::IdOf(const KnownKind& kind,
@@ -34,6 +30,14 @@ BlockKeys SharedQuestion::row() const {
           .window = window};
 }
 
+void SharedQuestion::Begin() {
+  begin = 0;
+  end = asked.size();
+  most = kFirstAsked;
+  if (IsRow(shape)) most = std::clamp<size_t>(window, kFirstAsked, kMostAsked);
+  kept.resize(answers.size());
+}
+
 std::span<const uint32_t> SharedQuestion::Next() const {
   const auto rest = std::span(asked).subspan(begin, end - begin);
   const size_t count = std::min(most, rest.size());
@@ -49,7 +53,11 @@ void SharedQuestion::Take(const std::vector<bool>& present) {
     are_all_there = false;
     absent.push_back(NameAt(some[i]));
   }
-  (IsRow(shape) ? end : begin) += IsRow(shape) ? -some.size() : some.size();
+  if (IsRow(shape)) {
+    end -= some.size();
+  } else {
+    begin += some.size();
+  }
   most = std::min(2 * most, kMostAsked);
   const bool is_decided = IsRow(shape)
                               ? !WantedBlocks(row(), answers, kept).empty()
@@ -65,14 +73,7 @@ bool QuestionQueue::IsFullFor(SessionId session) const {
 }
 
 void QuestionQueue::Add(SharedQuestion question) {
-  question.begin = 0;
-  question.end = question.asked.size();
-  question.most = kFirstAsked;
-  if (IsRow(question.shape)) {
-    question.most =
-        std::clamp<size_t>(question.window, kFirstAsked, kMostAsked);
-  }
-  question.kept.resize(question.answers.size());
+  question.Begin();
   ids_.insert(question.id());
   by_session_[question.asked_by].push_back(std::move(question));
 }

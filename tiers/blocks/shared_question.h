@@ -37,6 +37,8 @@ struct SharedQuestion {
     return kind->NameOf(kind->KeyOf(keys, position));
   }
 
+  // Says that the store was asked for nothing yet.
+  void Begin();
   // Returns the positions to ask for next; empty if it is known what the shape
   // needs. Windows and checkpoints are searched from the end. Only few keys are
   // asked for at first: if the first key of a prefix is missing, the others are

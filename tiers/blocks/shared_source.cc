@@ -19,7 +19,7 @@ void SharedSource::Read(const std::shared_ptr<KnownKind>& kind,
     block.status = absl::NotFoundError("the kind is not read now");
   }
   if (!MayRead(*kind) || !kind->is_newest) return;
-  for (BlockRead& block : blocks) block.status = SharedBlocks::Timeout();
+  for (BlockRead& block : blocks) block.status = DeadlineThreads::Timeout();
   const uint64_t bytes = shared_->seal().ValueBytes(kind->kind);
   const auto job = std::make_shared<Job>(kind, blocks.size() * bytes,
                                          MonotonicNow() + timeout_ / 2);

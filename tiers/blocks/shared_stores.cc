@@ -7,6 +7,7 @@
 
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
+#include "tiers/shared/touch_in_time.h"
 
 namespace pando {
 namespace {
@@ -107,37 +108,29 @@ void SharedStores::StoreKeys(const KeysOfKind& keys) {
 
 std::vector<uint32_t> SharedStores::Touch(
     const Row& row, const std::vector<uint32_t>& positions) {
-  struct Touched {
-    std::vector<BlockKey> keys;
-    absl::StatusOr<std::vector<bool>> present = SharedBlocks::Timeout();
-  };
-  SharedBlocks* const shared = parts_.shared;
-  const uint64_t generation = shared->known().generation();
-  const auto touched = std::make_shared<Touched>();
+  SharedBlocks& shared = *parts_.shared;
+  const uint64_t generation = shared.known().generation();
+  std::vector<BlockKey> keys;
   for (const uint32_t position : positions) {
-    touched->keys.push_back(
-        SharedBlocks::KeyOf(row.names[position], position + 1));
+    keys.push_back(SharedBlocks::KeyOf(row.names[position], position + 1));
   }
-  const absl::Time deadline = MonotonicNow() + parts_.timeout / 2;
-  const bool is_in_time = putters_.Run(
-      {[shared, touched, used = shared->known().period(), deadline] {
-        touched->present = shared->store().Touch(touched->keys, used, deadline);
-      }},
-      parts_.timeout);
-  if (!is_in_time || !touched->present.ok()) {
-    Failed(0, is_in_time ? touched->present.status() : SharedBlocks::Timeout());
+  const absl::StatusOr<std::vector<bool>> are_present = TouchInTime(
+      &shared.store(), putters_, std::move(keys), shared.known().period(),
+      MonotonicNow() + parts_.timeout / 2, parts_.timeout);
+  if (!are_present.ok()) {
+    Failed(0, are_present.status());
     return positions;
   }
   std::vector<BlockName> present;
   std::vector<uint32_t> lacked;
   for (size_t i = 0; i < positions.size(); ++i) {
-    if ((*touched->present)[i]) {
+    if ((*are_present)[i]) {
       present.push_back(row.names[positions[i]]);
     } else {
       lacked.push_back(positions[i]);
     }
   }
-  shared->known().Add(present, generation);
+  shared.known().Add(present, generation);
   // If some are missing, this is no sign that stores succeed: a full store can
   // be touched, too.
   if (lacked.empty()) breaker_.Succeeded();
@@ -177,7 +170,7 @@ void SharedStores::StoreSome(const Row& row,
   if (is_in_time) {
     EndStore(*job, generation);
   } else {
-    Failed(job->keys.size(), SharedBlocks::Timeout());
+    Failed(job->keys.size(), DeadlineThreads::Timeout());
   }
 }
 

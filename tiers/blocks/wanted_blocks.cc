@@ -18,7 +18,7 @@ std::vector<uint32_t> WantedBlocks(const BlockKeys& keys,
                                    const std::vector<bool>& kept) {
   const auto count = static_cast<uint32_t>(answers.size());
   std::vector<uint32_t> wanted;
-  if (keys.shape == BlockShape::kEach || keys.shape == BlockShape::kPrefix) {
+  if (!IsRow(keys.shape)) {
     for (uint32_t i = 0; i < count; ++i) {
       if (IsInMemory(answers[i])) continue;
       if (kept[i]) {

@@ -9,6 +9,12 @@
 
 namespace pando {
 
+// Returns whether a shape asks for a row of blocks, which is searched from the
+// end of the keys.
+inline bool IsRow(BlockShape shape) {
+  return shape == BlockShape::kWindow || shape == BlockShape::kCheckpoint;
+}
+
 // Returns the positions, in order, of the keys that must be loaded so that a
 // call with these answers would find the blocks that its shape asks for. `kept`
 // says for each key whether a tier has it; it is ignored for keys that are in

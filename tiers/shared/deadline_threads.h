@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
@@ -23,6 +24,11 @@ namespace pando {
 class DeadlineThreads {
  public:
   using Work = std::function<void()>;
+
+  // Returns the status of a call that was given up.
+  static absl::Status Timeout() {
+    return absl::DeadlineExceededError("timeout");
+  }
 
   explicit DeadlineThreads(size_t threads);
   ~DeadlineThreads();

@@ -31,11 +31,6 @@ class RemoteBlocks {
         store_(std::move(store)),
         eraser_(store_.get()) {}
 
-  // Returns the status of a call that took too long.
-  static absl::Status Timeout() {
-    return absl::DeadlineExceededError("timeout");
-  }
-
   const BlockValues& values() const { return values_; }
   RemoteStore& store() { return *store_; }
   KnownBlocks<PageHash>& known() { return known_; }

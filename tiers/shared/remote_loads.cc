@@ -60,7 +60,7 @@ size_t RemoteLoads::CountPresent(uint64_t ns_digest,
   if (run.empty() || !MayLoad()) return 0;
   struct Question {
     std::vector<BlockKey> keys;
-    absl::StatusOr<RemoteStore::Presence> presence = RemoteBlocks::Timeout();
+    absl::StatusOr<RemoteStore::Presence> presence = DeadlineThreads::Timeout();
   };
   const auto question = std::make_shared<Question>();
   for (const PageHash& hash : run) {
@@ -75,7 +75,7 @@ size_t RemoteLoads::CountPresent(uint64_t ns_digest,
                   ask_timeout_);
   if (!is_in_time || !question->presence.ok()) {
     AskFailed(run.size(), is_in_time ? question->presence.status()
-                                     : RemoteBlocks::Timeout());
+                                     : DeadlineThreads::Timeout());
     return 0;
   }
   const size_t present = question->presence->blocks;
@@ -129,7 +129,7 @@ size_t RemoteLoads::LoadWindow(uint64_t ns_digest,
   } else {
     window_ = nullptr;
     LoadFailed(placed.front, run.size() - placed.front,
-               RemoteBlocks::Timeout());
+               DeadlineThreads::Timeout());
   }
   if (!placed.status.ok()) {
     // This is no failure of the store.

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
+#include "tiers/shared/touch_in_time.h"
 
 namespace pando {
 namespace {
@@ -37,36 +38,23 @@ void RemoteStores::Failed(size_t pages, const absl::Status& status) {
 // has.
 void RemoteStores::BeginPrompt(uint64_t ns_digest,
                                std::span<const PageHash> prompt) {
-  struct Question {
-    std::vector<BlockKey> keys;
-    absl::StatusOr<std::vector<bool>> are_present = RemoteBlocks::Timeout();
-  };
   KnownBlocks<PageHash>& known = blocks_->known();
   known.BeginPeriod();
-  const auto question = std::make_shared<Question>();
   const uint64_t generation = known.generation();
-  question->keys = blocks_->UnknownOf(ns_digest, prompt, 0);
-  if (question->keys.empty() || !MayStore()) return;
-  const absl::Time deadline = MonotonicNow() + put_timeout_ / 2;
-  const bool is_in_time =
-      putters_.Run({[this, question, used = known.period(), deadline] {
-                     question->are_present =
-                         blocks_->store().Touch(question->keys, used, deadline);
-                   }},
-                   put_timeout_);
-  if (!is_in_time || !question->are_present.ok()) {
-    Failed(0, is_in_time ? question->are_present.status()
-                         : RemoteBlocks::Timeout());
-    return;
-  }
+  const std::vector<BlockKey> keys = blocks_->UnknownOf(ns_digest, prompt, 0);
+  if (keys.empty() || !MayStore()) return;
+  const absl::StatusOr<std::vector<bool>> are_present =
+      TouchInTime(&blocks_->store(), putters_, keys, known.period(),
+                  MonotonicNow() + put_timeout_ / 2, put_timeout_);
+  if (!are_present.ok()) return Failed(0, are_present.status());
   std::vector<PageHash> present;
-  for (size_t i = 0; i < question->keys.size(); ++i) {
-    if ((*question->are_present)[i]) present.push_back(question->keys[i].hash);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if ((*are_present)[i]) present.push_back(keys[i].hash);
   }
   known.Add(present, generation);
   // If some are missing, this is no sign that stores succeed: a full store can
   // be touched, too.
-  if (present.size() == question->keys.size()) breaker_.Succeeded();
+  if (present.size() == keys.size()) breaker_.Succeeded();
 }
 
 void RemoteStores::Store(uint64_t ns_digest, std::span<const PageHash> prompt,
@@ -123,7 +111,7 @@ void RemoteStores::EndPrompt() {
     EndStore(sent);
     (window_ == nullptr ? window_ : spare_window_) = sent.window;
   } else {
-    Failed(sent.window->blocks().size(), RemoteBlocks::Timeout());
+    Failed(sent.window->blocks().size(), DeadlineThreads::Timeout());
   }
 }
 

@@ -71,20 +71,7 @@ class BlockTierTest : public testing::Test {
       EXPECT_TRUE(memory_->Holds(kind, places[i], numbers[i], seed));
     }
   }
-  // Some may go while they are listed.
-  std::vector<fs::path> Files() const {
-    std::vector<fs::path> files;
-    std::error_code gone;
-    for (fs::recursive_directory_iterator it(folder_, gone);
-         !gone && it != fs::recursive_directory_iterator();
-         it.increment(gone)) {
-      std::error_code ignored;
-      if (it->is_regular_file(ignored) && it->path().filename() != "lock") {
-        files.push_back(it->path());
-      }
-    }
-    return files;
-  }
+  std::vector<fs::path> Files() const { return FilesIn(folder_); }
 
   const std::string folder_;
   std::unique_ptr<TieredMemory> memory_;
@@ -406,16 +393,8 @@ TEST_F(BlockTierTest, NeverGivesAWrongByteInRandomProgramsWithFaults) {
       loaded += memory_->tier().figures().disk.loaded_blocks;
       restart();
     } else {
-      for (const fs::path& file : Files()) {
-        if (below(8) > 0) continue;
-        std::error_code gone;
-        if (below(2) == 0) {
-          fs::resize_file(file, below(8'192), gone);
-        } else {
-          std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
-              .seekp(below(8'000))
-              .put(static_cast<char>(below(256)));
-        }
+      for (const auto& file : Files()) {
+        if (below(8) == 0) Damage(file, random);
       }
     }
     ASSERT_LE(memory_->tier().figures().disk.held_bytes, uint64_t{400} << 10);

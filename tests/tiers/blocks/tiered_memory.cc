@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -34,6 +36,37 @@ std::byte* Mapped(const HostMemory& memory) {
 }
 
 }  // namespace
+
+std::vector<std::filesystem::path> FilesIn(const std::string& folder) {
+  namespace fs = std::filesystem;
+  while (true) {
+    std::vector<fs::path> files;
+    std::error_code gone;
+    fs::recursive_directory_iterator it(folder, gone);
+    for (; !gone && it != fs::recursive_directory_iterator();
+         it.increment(gone)) {
+      const bool is_file = it->is_regular_file(gone);
+      if (gone) break;
+      if (is_file && it->path().filename() != "lock") {
+        files.push_back(it->path());
+      }
+    }
+    if (gone) continue;
+    std::ranges::sort(files);
+    return files;
+  }
+}
+
+void Damage(const std::filesystem::path& file, std::mt19937& random) {
+  std::error_code gone;
+  if (random() % 2 == 0) {
+    std::filesystem::resize_file(file, random() % 8'192, gone);
+    return;
+  }
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(random() % 6'000)
+      .put(static_cast<char>(random() % 256));
+}
 
 Wakeup* RequestedActions::AddWakeup(std::function<void()> action) {
   wakeups_.emplace_back().action = std::move(action);

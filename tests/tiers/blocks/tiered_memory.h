@@ -5,8 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -36,6 +38,12 @@ class RequestedActions final : public TurnActions {
 
   std::deque<Requested> wakeups_;
 };
+
+// Returns the files of blocks in a folder and below, in order. Lists them anew
+// when some go meanwhile.
+std::vector<std::filesystem::path> FilesIn(const std::string& folder);
+// Truncates a file of a block, or changes a byte of it.
+void Damage(const std::filesystem::path& file, std::mt19937& random);
 
 // The block memory of one pandod, an engine of it, and a tier. What is stored
 // in a folder outlives it.
