@@ -156,6 +156,29 @@ std::unique_ptr<RequestCalls> NewRequestCalls(
                                         std::move(begun), std::move(responses));
 }
 
+template <size_t>
+using Argument = nb::handle;
+
+// Defines the methods of an insert, which take each member of InsertArguments
+// by itself; each may be None.
+template <size_t... kEach>
+void DefineInserts(nb::class_<RequestCalls>& calls,
+                   std::index_sequence<kEach...>) {
+  const auto any = [](size_t) { return nb::arg().none(); };
+  calls.def(
+      "insert",
+      [](RequestCalls& self, double timeout, Argument<kEach>... each) {
+        return self.Insert(timeout, {each...});
+      },
+      nb::arg(), any(kEach)...);
+  calls.def(
+      "begin_insert",
+      [](RequestCalls& self, Argument<kEach>... each) {
+        return self.BeginInsert({each...});
+      },
+      any(kEach)..., nb::keep_alive<0, 1>());
+}
+
 class PyGauges {
  public:
   explicit PyGauges(int memory) {
@@ -255,21 +278,18 @@ NB_MODULE(_native, m) {
            nb::arg("timeout"));
   // The arguments of these methods are positional, and may be None.
   const auto any = nb::arg().none();
-  nb::class_<RequestCalls>(m, "RequestCalls")
+  nb::class_<RequestCalls> calls(m, "RequestCalls");
+  calls
       .def(nb::new_(&NewRequestCalls), nb::arg("lane"), nb::arg("sessions"),
            nb::arg("session"), nb::arg("results"), nb::arg("begun"),
            nb::arg("responses"))
       .def("match_prefix", &RequestCalls::MatchPrefix, nb::arg(), nb::arg(),
            any, any, any, any, any, any, any, any, any)
-      .def("insert", &RequestCalls::Insert, nb::arg(), any, any, any, any, any,
-           any, any, any, any, any, any, any, any, any, any)
-      .def("begin_insert", &RequestCalls::BeginInsert, any, any, any, any, any,
-           any, any, any, any, any, any, any, any, any, any,
-           nb::keep_alive<0, 1>())
       .def("allocate_pages", &RequestCalls::AllocatePages, nb::arg(), any, any,
            any)
       .def("free_pages", &RequestCalls::FreePages, nb::arg(), any, any)
       .def("unlock", &RequestCalls::Unlock);
+  DefineInserts(calls, std::make_index_sequence<15>());
   nb::class_<BegunInsert>(m, "BegunInsert")
       .def("result", &BegunInsert::Result, nb::arg("timeout"));
   nb::class_<PyGauges>(m, "Gauges")

@@ -138,40 +138,37 @@ nb::object RequestCalls::MatchPrefix(double timeout, nb::handle make_lock,
 }
 
 std::optional<RequestCalls::ReadyInsert> RequestCalls::PrepareInsert(
-    nb::handle tokens, nb::handle page_ids, nb::handle name_space,
-    nb::handle after, nb::handle lock, nb::handle relock, nb::handle unlock,
-    nb::handle keep_duplicates, nb::handle free_page_ids, nb::handle generation,
-    nb::handle prompt_tokens, nb::handle priority, nb::handle output_tokens,
-    nb::handle expected_reuse, nb::handle retain_seconds) {
-  const bool has_lock = !lock.is_none();
-  const std::optional<Uint32List> added = Uint32List::Of(tokens);
-  const std::optional<Uint32List> pages = Uint32List::Of(page_ids);
-  const std::optional<Uint32List> freed = Uint32List::Of(free_page_ids);
-  if (!IsCurrent() || !IsOfSession(generation) || !added || !pages || !freed ||
-      (has_lock && !after.is_none())) {
+    const InsertArguments& arguments) {
+  const bool has_lock = !arguments.lock.is_none();
+  const std::optional<Uint32List> added = Uint32List::Of(arguments.tokens);
+  const std::optional<Uint32List> pages = Uint32List::Of(arguments.page_ids);
+  const std::optional<Uint32List> freed =
+      Uint32List::Of(arguments.free_page_ids);
+  if (!IsCurrent() || !IsOfSession(arguments.generation) || !added || !pages ||
+      !freed || (has_lock && !arguments.after.is_none())) {
     return std::nullopt;
   }
   RequestWriter request;
   request.Fixed64(1, session_id_);
-  WriteNamespace(request, 2, name_space, results_.namespace_type());
+  WriteNamespace(request, 2, arguments.name_space, results_.namespace_type());
   if (has_lock) {
-    const auto lock_id = NumberOf(lock, names().lock_id);
+    const auto lock_id = NumberOf(arguments.lock, names().lock_id);
     if (!lock_id) return std::nullopt;
     request.Fixed64(5, *lock_id);
   }
-  const bool relocks = IsTrue(request, relock);
-  const bool unlocks = IsTrue(request, unlock);
+  const bool relocks = IsTrue(request, arguments.relock);
+  const bool unlocks = IsTrue(request, arguments.unlock);
   if (relocks && unlocks) return std::nullopt;
   request.Number(6, relocks ? kRelock : unlocks ? kUnlock : 0);
-  request.Bool(7, keep_duplicates);
-  request.Uint32(9, prompt_tokens);
-  const Place place = PlaceOf(request, 10, after, added->size());
-  request.Int32(11, priority);
+  request.Bool(7, arguments.keep_duplicates);
+  request.Uint32(9, arguments.prompt_tokens);
+  const Place place = PlaceOf(request, 10, arguments.after, added->size());
+  request.Int32(11, arguments.priority);
   const uint64_t request_id = NextRequestId();
   request.Fixed64(12, request_id);
-  request.OptionalUint32(13, output_tokens);
-  WriteEnum(request, 14, expected_reuse);
-  request.Uint32(15, retain_seconds);
+  request.OptionalUint32(13, arguments.output_tokens);
+  WriteEnum(request, 14, arguments.expected_reuse);
+  request.Uint32(15, arguments.retain_seconds);
   request.List(3, *added, place.token);
   request.List(8, *freed, 0);
   const size_t first_page = std::min(place.page, pages->size());
@@ -186,18 +183,19 @@ std::optional<RequestCalls::ReadyInsert> RequestCalls::PrepareInsert(
   const Bytes written = Bytes(call->request()).last(sent);
   std::vector<std::byte> own(written.begin(), written.end());
   if (has_lock) {
-    const bool is_in_doubt =
-        !AttributeOf(lock, names().is_in_doubt).is(nb::handle(Py_False));
+    const bool is_in_doubt = !AttributeOf(arguments.lock, names().is_in_doubt)
+                                  .is(nb::handle(Py_False));
     // The lock is claimed last, when only the sending can still fail.
     if ((is_in_doubt && pages->size() > 0) ||
-        !Agrees(lock, unlocks ? "claim" : "require_held", sessions_)) {
+        !Agrees(arguments.lock, unlocks ? "claim" : "require_held",
+                sessions_)) {
       return std::nullopt;
     }
   }
   return ReadyInsert{
       .call = *std::move(call),
       .request_id = request_id,
-      .lock = relocks && has_lock ? nb::borrow(lock) : nb::object(),
+      .lock = relocks && has_lock ? nb::borrow(arguments.lock) : nb::object(),
       .tokens = pages->size() * page_tokens_,
       .place = place,
       .own = std::move(own)};
@@ -219,32 +217,16 @@ nb::object RequestCalls::FinishInsert(ReadyInsert& insert,
                 });
 }
 
-nb::object RequestCalls::Insert(
-    double timeout, nb::handle tokens, nb::handle page_ids,
-    nb::handle name_space, nb::handle after, nb::handle lock, nb::handle relock,
-    nb::handle unlock, nb::handle keep_duplicates, nb::handle free_page_ids,
-    nb::handle generation, nb::handle prompt_tokens, nb::handle priority,
-    nb::handle output_tokens, nb::handle expected_reuse,
-    nb::handle retain_seconds) {
-  std::optional<ReadyInsert> ready =
-      PrepareInsert(tokens, page_ids, name_space, after, lock, relock, unlock,
-                    keep_duplicates, free_page_ids, generation, prompt_tokens,
-                    priority, output_tokens, expected_reuse, retain_seconds);
+nb::object RequestCalls::Insert(double timeout,
+                                const InsertArguments& arguments) {
+  std::optional<ReadyInsert> ready = PrepareInsert(arguments);
   if (!ready) return nb::none();
   ready->call.Submit();
   return FinishInsert(*ready, timeout);
 }
 
-nb::object RequestCalls::BeginInsert(
-    nb::handle tokens, nb::handle page_ids, nb::handle name_space,
-    nb::handle after, nb::handle lock, nb::handle relock, nb::handle unlock,
-    nb::handle keep_duplicates, nb::handle free_page_ids, nb::handle generation,
-    nb::handle prompt_tokens, nb::handle priority, nb::handle output_tokens,
-    nb::handle expected_reuse, nb::handle retain_seconds) {
-  std::optional<ReadyInsert> ready =
-      PrepareInsert(tokens, page_ids, name_space, after, lock, relock, unlock,
-                    keep_duplicates, free_page_ids, generation, prompt_tokens,
-                    priority, output_tokens, expected_reuse, retain_seconds);
+nb::object RequestCalls::BeginInsert(const InsertArguments& arguments) {
+  std::optional<ReadyInsert> ready = PrepareInsert(arguments);
   if (!ready) return nb::none();
   ready->call.Submit();
   return nb::cast(std::make_unique<BegunInsert>(this, *std::move(ready)));

@@ -24,6 +24,25 @@ namespace pando::python {
 // The codecs of the methods' responses, by the numbers of the methods.
 using Responses = std::map<uint32_t, std::shared_ptr<Codec>>;
 
+// The arguments of pando_kv.Client.insert, in its order.
+struct InsertArguments {
+  nanobind::handle tokens;
+  nanobind::handle page_ids;
+  nanobind::handle name_space;
+  nanobind::handle after;
+  nanobind::handle lock;
+  nanobind::handle relock;
+  nanobind::handle unlock;
+  nanobind::handle keep_duplicates;
+  nanobind::handle free_page_ids;
+  nanobind::handle generation;
+  nanobind::handle prompt_tokens;
+  nanobind::handle priority;
+  nanobind::handle output_tokens;
+  nanobind::handle expected_reuse;
+  nanobind::handle retain_seconds;
+};
+
 // The calls that an engine makes for each request, on the lane of one session:
 // each from Python's arguments to Python's result in one step, with no objects
 // in between. They do what the calls of _prefix_calls and _pool_calls do where
@@ -52,23 +71,9 @@ class RequestCalls {
       nanobind::handle max_tokens, nanobind::handle lock,
       nanobind::handle reserve_tokens, nanobind::handle touch,
       nanobind::handle pending_wait, nanobind::handle load);
-  nanobind::object Insert(
-      double timeout, nanobind::handle tokens, nanobind::handle page_ids,
-      nanobind::handle name_space, nanobind::handle after,
-      nanobind::handle lock, nanobind::handle relock, nanobind::handle unlock,
-      nanobind::handle keep_duplicates, nanobind::handle free_page_ids,
-      nanobind::handle generation, nanobind::handle prompt_tokens,
-      nanobind::handle priority, nanobind::handle output_tokens,
-      nanobind::handle expected_reuse, nanobind::handle retain_seconds);
+  nanobind::object Insert(double timeout, const InsertArguments& arguments);
   // As Insert, but does not wait: returns a BegunInsert, or None.
-  nanobind::object BeginInsert(
-      nanobind::handle tokens, nanobind::handle page_ids,
-      nanobind::handle name_space, nanobind::handle after,
-      nanobind::handle lock, nanobind::handle relock, nanobind::handle unlock,
-      nanobind::handle keep_duplicates, nanobind::handle free_page_ids,
-      nanobind::handle generation, nanobind::handle prompt_tokens,
-      nanobind::handle priority, nanobind::handle output_tokens,
-      nanobind::handle expected_reuse, nanobind::handle retain_seconds);
+  nanobind::object BeginInsert(const InsertArguments& arguments);
   nanobind::object AllocatePages(double timeout, nanobind::handle pages,
                                  nanobind::handle at_least,
                                  nanobind::handle name_space);
@@ -93,14 +98,7 @@ class RequestCalls {
   };
 
   // Claims the lock, if there is one. Returns none if nothing may be sent.
-  std::optional<ReadyInsert> PrepareInsert(
-      nanobind::handle tokens, nanobind::handle page_ids,
-      nanobind::handle name_space, nanobind::handle after,
-      nanobind::handle lock, nanobind::handle relock, nanobind::handle unlock,
-      nanobind::handle keep_duplicates, nanobind::handle free_page_ids,
-      nanobind::handle generation, nanobind::handle prompt_tokens,
-      nanobind::handle priority, nanobind::handle output_tokens,
-      nanobind::handle expected_reuse, nanobind::handle retain_seconds);
+  std::optional<ReadyInsert> PrepareInsert(const InsertArguments& arguments);
   // Waits for the answer of an insert that was submitted, and returns what
   // Insert returns.
   nanobind::object FinishInsert(ReadyInsert& insert, double timeout) const;

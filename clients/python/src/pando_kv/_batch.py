@@ -30,8 +30,8 @@ _REQUESTS = data_path_pb2.BatchRequest.REQUESTS_FIELD_NUMBER
 
 
 class Answer(Generic[T]):
-    """What a call gives that is not waited for: one of a batch, once that was sent, or
-    one that was begun alone."""
+    """The result, or the error, of a call that is not waited for: of one in a batch,
+    once that was sent, or of one that was begun alone."""
 
     def __init__(self) -> None:
         self._result: T | None = None

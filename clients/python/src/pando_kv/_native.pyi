@@ -52,7 +52,7 @@ class Lane:
 
 class BegunInsert:
     def result(self, timeout: float) -> Any:
-        """What RequestCalls.insert gives. To be called once."""
+        """Gives the same as RequestCalls.insert. To be called once."""
 
 class RequestCalls:
     """Each gives its result, None or a Begun; see request_calls.h."""
@@ -101,25 +101,9 @@ class RequestCalls:
         retain_seconds: Any,
         /,
     ) -> Any: ...
-    def begin_insert(
-        self,
-        tokens: Any,
-        page_ids: Any,
-        namespace: Any,
-        after: Any,
-        lock: Any,
-        relock: Any,
-        unlock: Any,
-        keep_duplicates: Any,
-        free_page_ids: Any,
-        generation: Any,
-        prompt_tokens: Any,
-        priority: Any,
-        output_tokens: Any,
-        expected_reuse: Any,
-        retain_seconds: Any,
-        /,
-    ) -> BegunInsert | None: ...
+    def begin_insert(self, *arguments: Any) -> BegunInsert | None:
+        """Takes those of insert but the timeout."""
+
     def allocate_pages(
         self, timeout: float, pages: Any, at_least: Any, namespace: Any, /
     ) -> Any: ...

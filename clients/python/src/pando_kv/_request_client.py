@@ -28,8 +28,8 @@ from pando_kv.results import (
     PrefixHandle,
 )
 
-# Those of an insert, in the order in which the native module takes them.
-_OPTIONS = {
+# In the order in which the native module takes them.
+_INSERT_OPTIONS = {
     name: option.default
     for name, option in inspect.signature(_prefix_calls.insert).parameters.items()
     if option.kind is option.KEYWORD_ONLY and name != "begun"
@@ -211,9 +211,14 @@ class RequestClient:
             raise ValueError(
                 "relock is set; a lock that moves needs an insert() that is waited for"
             )
-        answer: Answer[Insert] = Answer()
-        chosen = [options.get(name, default) for name, default in _OPTIONS.items()]
-        calls = self._connection.requests if options.keys() <= _OPTIONS.keys() else None
+        chosen = [
+            options.get(name, default) for name, default in _INSERT_OPTIONS.items()
+        ]
+        calls = (
+            self._connection.requests
+            if options.keys() <= _INSERT_OPTIONS.keys()
+            else None
+        )
         begun = calls and calls.begin_insert(tokens, page_ids, *chosen)
         if begun is None:
             call = _prefix_calls.insert(self._sessions, tokens, page_ids, **options)
@@ -230,6 +235,7 @@ class RequestClient:
             )
             return self._connection.go_on(call, outcome)
 
+        answer: Answer[Insert] = Answer()
         answer.begin(finish)
         return answer
 
