@@ -30,8 +30,8 @@ absl::StatusOr<std::vector<BlockKind>> BlockCache::ResetKinds(
 }
 
 absl::StatusOr<std::vector<BlockPlace>> BlockCache::Lookup(
-    SessionId session, std::span<const BlockKeys> keys) {
-  BlockSearch search(session, keys);
+    SessionId session, std::span<const BlockKeys> keys, bool peeks) {
+  BlockSearch search(session, keys, peeks);
   cache_->Finish(search);
   return search.Take();
 }

@@ -66,10 +66,10 @@ class BlockCache {
   absl::StatusOr<std::vector<BlockKind>> ResetKinds(
       SessionId session, std::span<const KindNumber> kinds);
 
-  // Returns where the blocks are. A block that is found counts as used; nothing
-  // is locked.
+  // Returns where the blocks are. A block that is found counts as used, unless
+  // the call `peeks`; nothing is locked.
   absl::StatusOr<std::vector<BlockPlace>> Lookup(
-      SessionId session, std::span<const BlockKeys> keys);
+      SessionId session, std::span<const BlockKeys> keys, bool peeks = false);
   // The same as Lookup, and locks each block for which it answers a place. A
   // lock without places is not kept. If the session already has a lock of this
   // id, the answer is that of the call that took it.

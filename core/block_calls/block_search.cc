@@ -110,8 +110,9 @@ BlockPlace BlockSearch::Look(const CacheParts& parts, BlockNumber block) {
   return parts.blocks.IsOverdue(record) ? kMissingBlock : kPendingBlock;
 }
 
-void BlockSearch::Count(const Context& context, Kind& kind, BlockPlace answer) {
-  if (context.session.is_internal) return;
+void BlockSearch::Count(const Context& context, Kind& kind,
+                        BlockPlace answer) const {
+  if (peeks_ || context.session.is_internal) return;
   KindCounters& counters = kind.counters;
   counters.hits += IsPlace(answer) ? 1 : 0;
   counters.misses += answer == kMissingBlock ? 1 : 0;
@@ -125,7 +126,7 @@ absl::Status BlockSearch::Use(Context& context, Kind& kind, BlockNumber block) {
   if (IsPlace(place) && context.hold != nullptr) {
     RETURN_IF_ERROR(parts.sessions.CheckMoreLockedBlocks(context.session));
     has_moved = parts.blocks.Lock(kind, block);
-  } else if (IsPlace(place)) {
+  } else if (IsPlace(place) && !peeks_) {
     has_moved = parts.blocks.Touch(kind, block);
   }
   Count(context, kind, place);

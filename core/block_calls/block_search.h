@@ -13,8 +13,9 @@ namespace pando {
 // Implements BlockCache::Lookup and BlockCache::Acquire.
 class BlockSearch : public BlockCall {
  public:
-  BlockSearch(SessionId session, std::span<const BlockKeys> keys)
-      : BlockCall(session, std::nullopt, keys, false) {}
+  BlockSearch(SessionId session, std::span<const BlockKeys> keys,
+              bool peeks = false)
+      : BlockCall(session, std::nullopt, keys, false), peeks_(peeks) {}
   explicit BlockSearch(const AcquireBlocksRequest& request)
       : BlockCall(request.session,
                   BlockHold::Name{.is_reservation = false,
@@ -36,11 +37,14 @@ class BlockSearch : public BlockCall {
   // The answer to a key, without using its block: the place if the block is
   // ready, else kPendingBlock or kMissingBlock.
   static BlockPlace Look(const CacheParts& parts, BlockNumber block);
-  // Counts an answer in the kind's counters, unless the session is internal.
-  static void Count(const Context& context, Kind& kind, BlockPlace answer);
+  // Counts an answer in the kind's counters, unless the call peeks or the
+  // session is internal.
+  void Count(const Context& context, Kind& kind, BlockPlace answer) const;
   // Answers the next key. If its block is ready, locks it (Acquire) or touches
-  // it (Lookup).
+  // it (Lookup), unless the call peeks.
   absl::Status Use(Context& context, Kind& kind, BlockNumber block);
+
+  const bool peeks_ = false;
 };
 
 }  // namespace pando

@@ -275,6 +275,10 @@ std::optional<absl::Status> BlockService::ResetKinds(
 std::optional<absl::Status> BlockService::LookupBlocks(
     const v1::LookupBlocksRequest& request, v1::LookupBlocksResponse& response,
     WaitingCall& call) {
+  if (request.peek() && request.load()) {
+    return MakeError(Reason::kInvalidField,
+                     "peek and load are both set; a peek loads nothing");
+  }
   ASSIGN_OR_RETURN(std::vector<BlockKeys> keys, BlockKeysOf(request.keys()));
   const SessionId session(request.session_id());
   return stepped_->Answer<SearchWork>(
@@ -284,10 +288,10 @@ std::optional<absl::Status> BlockService::LookupBlocks(
             cache_,
             SearchWork::AskedTier{.tier = tier_,
                                   .session = session,
-                                  .looks = true,
+                                  .looks = !request.peek(),
                                   .loads = request.load()},
             std::move(keys), [&](std::span<const BlockKeys> list) {
-              return BlockSearch(session, list);
+              return BlockSearch(session, list, request.peek());
             });
       },
       [&](SearchWork& done) -> absl::Status {

@@ -35,7 +35,7 @@ BlockPlace BlockModel::Look(Block* block) const {
 }
 
 std::vector<BlockModel::Block*> BlockModel::Search(
-    const Keys& keys, std::vector<BlockPlace>& answers) {
+    const Keys& keys, std::vector<BlockPlace>& answers, bool peeks) {
   std::vector<Block*> found(keys.keys.size());
   std::vector<BlockPlace> own(keys.keys.size(), kNotLookedAt);
   const auto look = [&](size_t i) {
@@ -64,16 +64,17 @@ std::vector<BlockModel::Block*> BlockModel::Search(
   }
   for (size_t i = 0; i < own.size(); ++i) {
     if (!IsPlace(own[i])) found[i] = nullptr;
-    if (found[i] != nullptr) found[i]->used = use_;
+    if (found[i] != nullptr && !peeks) found[i]->used = use_;
   }
   answers.insert(answers.end(), own.begin(), own.end());
   return found;
 }
 
-std::vector<BlockPlace> BlockModel::Lookup(std::span<const Keys> keys) {
+std::vector<BlockPlace> BlockModel::Lookup(std::span<const Keys> keys,
+                                           bool peeks) {
   ++use_;
   std::vector<BlockPlace> answers;
-  for (const Keys& k : keys) Search(k, answers);
+  for (const Keys& k : keys) Search(k, answers, peeks);
   return answers;
 }
 
@@ -86,7 +87,7 @@ std::vector<BlockPlace> BlockModel::Acquire(const HoldName& name,
   bool suffices = true;
   for (const Keys& k : keys) {
     const size_t before = hold.places.size();
-    const auto found = Search(k, hold.places);
+    const auto found = Search(k, hold.places, /*peeks=*/false);
     hold.blocks.insert(hold.blocks.end(), found.begin(), found.end());
     const auto begin = hold.places.begin() + static_cast<ptrdiff_t>(before);
     const bool is_row =

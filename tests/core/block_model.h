@@ -55,7 +55,7 @@ class BlockModel {
 
   int64_t now = 0;
 
-  std::vector<BlockPlace> Lookup(std::span<const Keys> keys);
+  std::vector<BlockPlace> Lookup(std::span<const Keys> keys, bool peeks);
   std::vector<BlockPlace> Acquire(const HoldName& name,
                                   std::span<const Keys> keys, bool all);
   // `answers` are those of the cache. Returns what is wrong with them.
@@ -90,8 +90,8 @@ class BlockModel {
 
  private:
   BlockPlace Look(Block* block) const;
-  std::vector<Block*> Search(const Keys& keys,
-                             std::vector<BlockPlace>& answers);
+  std::vector<Block*> Search(const Keys& keys, std::vector<BlockPlace>& answers,
+                             bool peeks);
   bool IsLeaf(const Block& block) const;
   Block* OldestLeaf(const Keys& keys, const Block* but);
   // Takes what is at the place of a new block away. Returns what is wrong.

@@ -214,15 +214,16 @@ std::string BlockProgram::Find(uint32_t slot, bool locks) {
   }
   const SessionId session = sessions_[slot].id;
   const bool is_taken = locks && IsTaken(name, asked);
+  const bool peeks = !locks && Below(2) == 0;
   const auto answers =
       locks ? blocks_->Acquire({session, BlockLockId(lock), request, all})
-            : blocks_->Lookup(session, request);
-  last_ = absl::StrCat(locks ? "acquire " : "lookup ", all);
+            : blocks_->Lookup(session, request, peeks);
+  last_ = absl::StrCat(locks ? "acquire " : peeks ? "peek " : "lookup ", all);
   if (answers.ok() == is_taken) return answers.status().ToString();
   if (is_taken) return "";
   if (locks) requests_[name] = asked;
   const auto expected =
-      locks ? model_.Acquire(name, keys, all) : model_.Lookup(keys);
+      locks ? model_.Acquire(name, keys, all) : model_.Lookup(keys, peeks);
   if (*answers == expected) return "";
   return absl::StrCat("answers ", Describe(*answers), ", but expected ",
                       Describe(expected));

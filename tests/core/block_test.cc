@@ -47,6 +47,20 @@ TEST_F(BlockTest, PublishTellsTheKeysOfWhatItPublishes) {
   EXPECT_TRUE(published.empty());
 }
 
+TEST_F(BlockTest, APeekIsNoUseAndIsNotCounted) {
+  for (const char letter : std::string("abcdefgh")) Store({letter});
+  const auto counters = [&] { return blocks_.Stats().kinds.front().counters; };
+  const KindCounters before = counters();
+  const std::string keys = Keys("axb");
+  EXPECT_EQ(Letters(blocks_.Lookup(session_, Ask(keys), /*peeks=*/true)),
+            "fmf");
+  EXPECT_EQ(counters().hits, before.hits);
+  EXPECT_EQ(counters().misses, before.misses);
+  // The memory is full.
+  Store("i");
+  EXPECT_EQ(LookUp("abi"), "mff");
+}
+
 TEST_F(BlockTest, ShapesSayWhichKeysDecide) {
   Store("ab");
   Store("de");

@@ -92,6 +92,18 @@ def test_what_is_reserved_is_pending_for_others_until_it_is_published(pandod, cl
         other.release_blocks([9])
 
 
+def test_a_peek_is_no_use(client):
+    memory = client.attach_memory()
+    (kind,) = client.open_kinds([spec()])
+    stored = store(client, memory, 1, kind, keys(2))
+    asked = [of(kind, keys(3))]
+    (before,) = client.kinds().items
+    assert client.lookup_blocks(asked, peek=True).tolist() == [*stored, MISSING]
+    assert client.kinds().items == [before]
+    with pytest.raises(PandoError, match="peek and load are both set"):
+        client.lookup_blocks(asked, load=True, peek=True)
+
+
 def test_with_all_nothing_is_locked_unless_everything_is_there(client):
     memory = client.attach_memory()
     (kind,) = client.open_kinds([spec()])

@@ -136,6 +136,14 @@ struct AcquireOptions {
   bool load = false;
 };
 
+struct LookUpOptions {
+  // See AcquireOptions.
+  bool load = false;
+  // Look at the memory alone: the blocks do not count as used, and the keys are
+  // in no metric. Not together with `load`.
+  bool peek = false;
+};
+
 // The calls of a Client that concern blocks. Made by Client::blocks; the Client
 // must outlive it. Cheap to copy. Thread-safe.
 //
@@ -164,10 +172,9 @@ class BlockClient {
       std::span<const uint32_t> numbers) const;
 
   // Returns for each key, in order, the place of its block or why there is
-  // none. Counts as a use of the blocks, but locks nothing. See AcquireOptions
-  // for `load`.
-  absl::StatusOr<std::vector<Place>> LookUp(std::span<const BlockKeys> keys,
-                                            bool load = false) const;
+  // none. Counts as a use of the blocks, but locks nothing.
+  absl::StatusOr<std::vector<Place>> LookUp(
+      std::span<const BlockKeys> keys, const LookUpOptions& options = {}) const;
   // Locks the blocks that are ready. Returns the same as LookUp.
   absl::StatusOr<std::vector<Place>> Acquire(
       uint64_t lock, std::span<const BlockKeys> keys,

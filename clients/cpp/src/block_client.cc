@@ -186,12 +186,13 @@ absl::StatusOr<std::vector<Kind>> BlockClient::ResetKinds(
 }
 
 absl::StatusOr<std::vector<Place>> BlockClient::LookUp(
-    std::span<const BlockKeys> keys, bool load) const {
+    std::span<const BlockKeys> keys, const LookUpOptions& options) const {
   ASSIGN_OR_RETURN(const Session session, connection_->PresentSession());
   v1::LookupBlocksRequest request;
   request.set_session_id(session.id);
   FillKeys(keys, request.mutable_keys());
-  request.set_load(load);
+  request.set_load(options.load);
+  request.set_peek(options.peek);
   v1::LookupBlocksResponse response;
   RETURN_IF_ERROR(Ask(*connection_, &Blocks::LookupBlocks, request, &response));
   return ToVector(response.places());

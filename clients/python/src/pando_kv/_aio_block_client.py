@@ -52,16 +52,17 @@ class AsyncBlockClient:
         return await self._connection.send(calls.reset_kinds(self._sessions, numbers))
 
     async def lookup_blocks(
-        self, keys: Sequence[BlockKeys], *, load: bool = False
+        self, keys: Sequence[BlockKeys], *, load: bool = False, peek: bool = False
     ) -> Uint32Array:
         """The place of each key, in order, or one of the values of `pando_kv.blocks`
         that are no places. Counts as a use, and locks nothing. At most 16,384 keys.
 
         With `load`, what the shapes of the keys need, and a tier has, is loaded:
-        it is PENDING until then, and nothing waits for it.
+        it is PENDING until then, and nothing waits for it. With `peek` the memory
+        alone is looked at, and nothing counts as used; not both.
         """
         return await self._connection.send(
-            calls.lookup_blocks(self._sessions, keys, load=load)
+            calls.lookup_blocks(self._sessions, keys, load=load, peek=peek)
         )
 
     async def acquire_blocks(

@@ -120,9 +120,11 @@ class CallList(Generic[LockT]):
         return self._add(_pool_calls.free_pages(self._sessions, page_ids, **options))
 
     def lookup_blocks(
-        self, keys: Sequence[BlockKeys], *, load: bool = False
+        self, keys: Sequence[BlockKeys], *, load: bool = False, peek: bool = False
     ) -> Answer[Uint32Array]:
-        return self._add(_block_calls.lookup_blocks(self._sessions, keys, load=load))
+        return self._add(
+            _block_calls.lookup_blocks(self._sessions, keys, load=load, peek=peek)
+        )
 
     def acquire_blocks(
         self,

@@ -130,10 +130,10 @@ def reset_kinds(sessions: SessionTracker, numbers: Any) -> Call[list[Kind]]:
 
 
 def lookup_blocks(
-    sessions: SessionTracker, keys: Sequence[BlockKeys], *, load: bool
+    sessions: SessionTracker, keys: Sequence[BlockKeys], *, load: bool, peek: bool
 ) -> Call[Uint32Array]:
     request = LookupBlocksRequest(
-        session_id=sessions.current().session_id, keys=keys, load=load
+        session_id=sessions.current().session_id, keys=keys, load=load, peek=peek
     )
     return Call(LOOKUP_BLOCKS, request, _places, answer_bytes=_places_bytes(keys))
 

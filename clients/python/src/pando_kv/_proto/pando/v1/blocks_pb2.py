@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 from pando_kv._proto.pando.v1 import types_pb2 as pando_dot_v1_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15pando/v1/blocks.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\")\n\x13\x41ttachMemoryRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\"a\n\x14\x41ttachMemoryResponse\x12\r\n\x05token\x18\x01 \x01(\x0c\x12\x15\n\rmemory_socket\x18\x02 \x01(\t\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x04\x12\r\n\x05\x65poch\x18\x04 \x01(\x06\"\x8b\x01\n\x08KindSpec\x12&\n\tnamespace\x18\x01 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x10\n\x08identity\x18\x02 \x01(\x0c\x12\r\n\x05label\x18\x03 \x01(\t\x12\x11\n\tkey_bytes\x18\x04 \x01(\r\x12\x13\n\x0bshard_bytes\x18\x05 \x01(\x04\x12\x0e\n\x06shards\x18\x06 \x01(\r\"b\n\x04Kind\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x14\n\x0cshard_stride\x18\x03 \x01(\x04\x12 \n\x04spec\x18\x04 \x01(\x0b\x32\x12.pando.v1.KindSpec\"I\n\x10OpenKindsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12!\n\x05kinds\x18\x02 \x03(\x0b\x32\x12.pando.v1.KindSpec\"2\n\x11OpenKindsResponse\x12\x1d\n\x05kinds\x18\x01 \x03(\x0b\x32\x0e.pando.v1.Kind\"I\n\x10\x46indKindsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12!\n\x05kinds\x18\x02 \x03(\x0b\x32\x12.pando.v1.KindSpec\"2\n\x11\x46indKindsResponse\x12\x1d\n\x05kinds\x18\x01 \x03(\x0b\x32\x0e.pando.v1.Kind\"6\n\x11ResetKindsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\r\n\x05kinds\x18\x02 \x03(\x07\"3\n\x12ResetKindsResponse\x12\x1d\n\x05kinds\x18\x01 \x03(\x0b\x32\x0e.pando.v1.Kind\"g\n\tBlockKeys\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0c\n\x04keys\x18\x02 \x01(\x0c\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\x0c\x12\x1e\n\x05shape\x18\x04 \x01(\x0e\x32\x0f.pando.v1.Shape\x12\x0e\n\x06window\x18\x05 \x01(\r\"Z\n\x13LookupBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12!\n\x04keys\x18\x02 \x03(\x0b\x32\x13.pando.v1.BlockKeys\x12\x0c\n\x04load\x18\x03 \x01(\x08\"4\n\x14LookupBlocksResponse\x12\x0e\n\x06places\x18\x01 \x03(\x07\x12\x0c\n\x04kept\x18\x02 \x01(\r\"v\n\x14\x41\x63quireBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x0c\n\x04lock\x18\x02 \x01(\x06\x12!\n\x04keys\x18\x03 \x03(\x0b\x32\x13.pando.v1.BlockKeys\x12\x0b\n\x03\x61ll\x18\x04 \x01(\x08\x12\x0c\n\x04load\x18\x05 \x01(\x08\"\'\n\x15\x41\x63quireBlocksResponse\x12\x0e\n\x06places\x18\x01 \x03(\x07\"o\n\x14ReserveBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x13\n\x0breservation\x18\x02 \x01(\x06\x12!\n\x04keys\x18\x03 \x03(\x0b\x32\x13.pando.v1.BlockKeys\x12\x0b\n\x03\x61ll\x18\x04 \x01(\x08\"\'\n\x15ReserveBlocksResponse\x12\x0e\n\x06places\x18\x01 \x03(\x07\"P\n\x14PublishBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x13\n\x0breservation\x18\x02 \x01(\x06\x12\x0f\n\x07indices\x18\x03 \x03(\x07\"(\n\x15PublishBlocksResponse\x12\x0f\n\x07unknown\x18\x01 \x01(\r\"P\n\x14\x44iscardBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x13\n\x0breservation\x18\x02 \x01(\x06\x12\x0f\n\x07indices\x18\x03 \x03(\x07\"(\n\x15\x44iscardBlocksResponse\x12\x0f\n\x07unknown\x18\x01 \x01(\r\"9\n\x14ReleaseBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\r\n\x05locks\x18\x02 \x03(\x06\"(\n\x15ReleaseBlocksResponse\x12\x0f\n\x07unknown\x18\x01 \x01(\r*X\n\x05Shape\x12\x15\n\x11SHAPE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSHAPE_PREFIX\x10\x01\x12\x10\n\x0cSHAPE_WINDOW\x10\x02\x12\x14\n\x10SHAPE_CHECKPOINT\x10\x03\x32\x95\x06\n\x06\x42locks\x12M\n\x0c\x41ttachMemory\x12\x1d.pando.v1.AttachMemoryRequest\x1a\x1e.pando.v1.AttachMemoryResponse\x12\x44\n\tOpenKinds\x12\x1a.pando.v1.OpenKindsRequest\x1a\x1b.pando.v1.OpenKindsResponse\x12\x44\n\tFindKinds\x12\x1a.pando.v1.FindKindsRequest\x1a\x1b.pando.v1.FindKindsResponse\x12G\n\nResetKinds\x12\x1b.pando.v1.ResetKindsRequest\x1a\x1c.pando.v1.ResetKindsResponse\x12M\n\x0cLookupBlocks\x12\x1d.pando.v1.LookupBlocksRequest\x1a\x1e.pando.v1.LookupBlocksResponse\x12P\n\rAcquireBlocks\x12\x1e.pando.v1.AcquireBlocksRequest\x1a\x1f.pando.v1.AcquireBlocksResponse\x12P\n\rReserveBlocks\x12\x1e.pando.v1.ReserveBlocksRequest\x1a\x1f.pando.v1.ReserveBlocksResponse\x12P\n\rPublishBlocks\x12\x1e.pando.v1.PublishBlocksRequest\x1a\x1f.pando.v1.PublishBlocksResponse\x12P\n\rDiscardBlocks\x12\x1e.pando.v1.DiscardBlocksRequest\x1a\x1f.pando.v1.DiscardBlocksResponse\x12P\n\rReleaseBlocks\x12\x1e.pando.v1.ReleaseBlocksRequest\x1a\x1f.pando.v1.ReleaseBlocksResponseB\x03\xf8\x01\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15pando/v1/blocks.proto\x12\x08pando.v1\x1a\x14pando/v1/types.proto\")\n\x13\x41ttachMemoryRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\"a\n\x14\x41ttachMemoryResponse\x12\r\n\x05token\x18\x01 \x01(\x0c\x12\x15\n\rmemory_socket\x18\x02 \x01(\t\x12\x14\n\x0cmemory_bytes\x18\x03 \x01(\x04\x12\r\n\x05\x65poch\x18\x04 \x01(\x06\"\x8b\x01\n\x08KindSpec\x12&\n\tnamespace\x18\x01 \x01(\x0b\x32\x13.pando.v1.Namespace\x12\x10\n\x08identity\x18\x02 \x01(\x0c\x12\r\n\x05label\x18\x03 \x01(\t\x12\x11\n\tkey_bytes\x18\x04 \x01(\r\x12\x13\n\x0bshard_bytes\x18\x05 \x01(\x04\x12\x0e\n\x06shards\x18\x06 \x01(\r\"b\n\x04Kind\x12\x0e\n\x06number\x18\x01 \x01(\r\x12\x12\n\ngeneration\x18\x02 \x01(\r\x12\x14\n\x0cshard_stride\x18\x03 \x01(\x04\x12 \n\x04spec\x18\x04 \x01(\x0b\x32\x12.pando.v1.KindSpec\"I\n\x10OpenKindsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12!\n\x05kinds\x18\x02 \x03(\x0b\x32\x12.pando.v1.KindSpec\"2\n\x11OpenKindsResponse\x12\x1d\n\x05kinds\x18\x01 \x03(\x0b\x32\x0e.pando.v1.Kind\"I\n\x10\x46indKindsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12!\n\x05kinds\x18\x02 \x03(\x0b\x32\x12.pando.v1.KindSpec\"2\n\x11\x46indKindsResponse\x12\x1d\n\x05kinds\x18\x01 \x03(\x0b\x32\x0e.pando.v1.Kind\"6\n\x11ResetKindsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\r\n\x05kinds\x18\x02 \x03(\x07\"3\n\x12ResetKindsResponse\x12\x1d\n\x05kinds\x18\x01 \x03(\x0b\x32\x0e.pando.v1.Kind\"g\n\tBlockKeys\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0c\n\x04keys\x18\x02 \x01(\x0c\x12\x0e\n\x06\x62\x65\x66ore\x18\x03 \x01(\x0c\x12\x1e\n\x05shape\x18\x04 \x01(\x0e\x32\x0f.pando.v1.Shape\x12\x0e\n\x06window\x18\x05 \x01(\r\"h\n\x13LookupBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12!\n\x04keys\x18\x02 \x03(\x0b\x32\x13.pando.v1.BlockKeys\x12\x0c\n\x04load\x18\x03 \x01(\x08\x12\x0c\n\x04peek\x18\x04 \x01(\x08\"4\n\x14LookupBlocksResponse\x12\x0e\n\x06places\x18\x01 \x03(\x07\x12\x0c\n\x04kept\x18\x02 \x01(\r\"v\n\x14\x41\x63quireBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x0c\n\x04lock\x18\x02 \x01(\x06\x12!\n\x04keys\x18\x03 \x03(\x0b\x32\x13.pando.v1.BlockKeys\x12\x0b\n\x03\x61ll\x18\x04 \x01(\x08\x12\x0c\n\x04load\x18\x05 \x01(\x08\"\'\n\x15\x41\x63quireBlocksResponse\x12\x0e\n\x06places\x18\x01 \x03(\x07\"o\n\x14ReserveBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x13\n\x0breservation\x18\x02 \x01(\x06\x12!\n\x04keys\x18\x03 \x03(\x0b\x32\x13.pando.v1.BlockKeys\x12\x0b\n\x03\x61ll\x18\x04 \x01(\x08\"\'\n\x15ReserveBlocksResponse\x12\x0e\n\x06places\x18\x01 \x03(\x07\"P\n\x14PublishBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x13\n\x0breservation\x18\x02 \x01(\x06\x12\x0f\n\x07indices\x18\x03 \x03(\x07\"(\n\x15PublishBlocksResponse\x12\x0f\n\x07unknown\x18\x01 \x01(\r\"P\n\x14\x44iscardBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\x13\n\x0breservation\x18\x02 \x01(\x06\x12\x0f\n\x07indices\x18\x03 \x03(\x07\"(\n\x15\x44iscardBlocksResponse\x12\x0f\n\x07unknown\x18\x01 \x01(\r\"9\n\x14ReleaseBlocksRequest\x12\x12\n\nsession_id\x18\x01 \x01(\x06\x12\r\n\x05locks\x18\x02 \x03(\x06\"(\n\x15ReleaseBlocksResponse\x12\x0f\n\x07unknown\x18\x01 \x01(\r*X\n\x05Shape\x12\x15\n\x11SHAPE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSHAPE_PREFIX\x10\x01\x12\x10\n\x0cSHAPE_WINDOW\x10\x02\x12\x14\n\x10SHAPE_CHECKPOINT\x10\x03\x32\x95\x06\n\x06\x42locks\x12M\n\x0c\x41ttachMemory\x12\x1d.pando.v1.AttachMemoryRequest\x1a\x1e.pando.v1.AttachMemoryResponse\x12\x44\n\tOpenKinds\x12\x1a.pando.v1.OpenKindsRequest\x1a\x1b.pando.v1.OpenKindsResponse\x12\x44\n\tFindKinds\x12\x1a.pando.v1.FindKindsRequest\x1a\x1b.pando.v1.FindKindsResponse\x12G\n\nResetKinds\x12\x1b.pando.v1.ResetKindsRequest\x1a\x1c.pando.v1.ResetKindsResponse\x12M\n\x0cLookupBlocks\x12\x1d.pando.v1.LookupBlocksRequest\x1a\x1e.pando.v1.LookupBlocksResponse\x12P\n\rAcquireBlocks\x12\x1e.pando.v1.AcquireBlocksRequest\x1a\x1f.pando.v1.AcquireBlocksResponse\x12P\n\rReserveBlocks\x12\x1e.pando.v1.ReserveBlocksRequest\x1a\x1f.pando.v1.ReserveBlocksResponse\x12P\n\rPublishBlocks\x12\x1e.pando.v1.PublishBlocksRequest\x1a\x1f.pando.v1.PublishBlocksResponse\x12P\n\rDiscardBlocks\x12\x1e.pando.v1.DiscardBlocksRequest\x1a\x1f.pando.v1.DiscardBlocksResponse\x12P\n\rReleaseBlocks\x12\x1e.pando.v1.ReleaseBlocksRequest\x1a\x1f.pando.v1.ReleaseBlocksResponseB\x03\xf8\x01\x01\x62\x06proto3')
 
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, globals())
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'pando.v1.blocks_pb2', globals())
@@ -22,8 +22,8 @@ if _descriptor._USE_C_DESCRIPTORS == False:
 
   DESCRIPTOR._options = None
   DESCRIPTOR._serialized_options = b'\370\001\001'
-  _SHAPE._serialized_start=1719
-  _SHAPE._serialized_end=1807
+  _SHAPE._serialized_start=1733
+  _SHAPE._serialized_end=1821
   _ATTACHMEMORYREQUEST._serialized_start=57
   _ATTACHMEMORYREQUEST._serialized_end=98
   _ATTACHMEMORYRESPONSE._serialized_start=100
@@ -47,29 +47,29 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _BLOCKKEYS._serialized_start=804
   _BLOCKKEYS._serialized_end=907
   _LOOKUPBLOCKSREQUEST._serialized_start=909
-  _LOOKUPBLOCKSREQUEST._serialized_end=999
-  _LOOKUPBLOCKSRESPONSE._serialized_start=1001
-  _LOOKUPBLOCKSRESPONSE._serialized_end=1053
-  _ACQUIREBLOCKSREQUEST._serialized_start=1055
-  _ACQUIREBLOCKSREQUEST._serialized_end=1173
-  _ACQUIREBLOCKSRESPONSE._serialized_start=1175
-  _ACQUIREBLOCKSRESPONSE._serialized_end=1214
-  _RESERVEBLOCKSREQUEST._serialized_start=1216
-  _RESERVEBLOCKSREQUEST._serialized_end=1327
-  _RESERVEBLOCKSRESPONSE._serialized_start=1329
-  _RESERVEBLOCKSRESPONSE._serialized_end=1368
-  _PUBLISHBLOCKSREQUEST._serialized_start=1370
-  _PUBLISHBLOCKSREQUEST._serialized_end=1450
-  _PUBLISHBLOCKSRESPONSE._serialized_start=1452
-  _PUBLISHBLOCKSRESPONSE._serialized_end=1492
-  _DISCARDBLOCKSREQUEST._serialized_start=1494
-  _DISCARDBLOCKSREQUEST._serialized_end=1574
-  _DISCARDBLOCKSRESPONSE._serialized_start=1576
-  _DISCARDBLOCKSRESPONSE._serialized_end=1616
-  _RELEASEBLOCKSREQUEST._serialized_start=1618
-  _RELEASEBLOCKSREQUEST._serialized_end=1675
-  _RELEASEBLOCKSRESPONSE._serialized_start=1677
-  _RELEASEBLOCKSRESPONSE._serialized_end=1717
-  _BLOCKS._serialized_start=1810
-  _BLOCKS._serialized_end=2599
+  _LOOKUPBLOCKSREQUEST._serialized_end=1013
+  _LOOKUPBLOCKSRESPONSE._serialized_start=1015
+  _LOOKUPBLOCKSRESPONSE._serialized_end=1067
+  _ACQUIREBLOCKSREQUEST._serialized_start=1069
+  _ACQUIREBLOCKSREQUEST._serialized_end=1187
+  _ACQUIREBLOCKSRESPONSE._serialized_start=1189
+  _ACQUIREBLOCKSRESPONSE._serialized_end=1228
+  _RESERVEBLOCKSREQUEST._serialized_start=1230
+  _RESERVEBLOCKSREQUEST._serialized_end=1341
+  _RESERVEBLOCKSRESPONSE._serialized_start=1343
+  _RESERVEBLOCKSRESPONSE._serialized_end=1382
+  _PUBLISHBLOCKSREQUEST._serialized_start=1384
+  _PUBLISHBLOCKSREQUEST._serialized_end=1464
+  _PUBLISHBLOCKSRESPONSE._serialized_start=1466
+  _PUBLISHBLOCKSRESPONSE._serialized_end=1506
+  _DISCARDBLOCKSREQUEST._serialized_start=1508
+  _DISCARDBLOCKSREQUEST._serialized_end=1588
+  _DISCARDBLOCKSRESPONSE._serialized_start=1590
+  _DISCARDBLOCKSRESPONSE._serialized_end=1630
+  _RELEASEBLOCKSREQUEST._serialized_start=1632
+  _RELEASEBLOCKSREQUEST._serialized_end=1689
+  _RELEASEBLOCKSRESPONSE._serialized_start=1691
+  _RELEASEBLOCKSRESPONSE._serialized_end=1731
+  _BLOCKS._serialized_start=1824
+  _BLOCKS._serialized_end=2613
 # @@protoc_insertion_point(module_scope)

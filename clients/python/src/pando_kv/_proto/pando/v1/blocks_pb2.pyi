@@ -122,14 +122,16 @@ class KindSpec(_message.Message):
     def __init__(self, namespace: _Optional[_Union[_types_pb2.Namespace, _Mapping]] = ..., identity: _Optional[bytes] = ..., label: _Optional[str] = ..., key_bytes: _Optional[int] = ..., shard_bytes: _Optional[int] = ..., shards: _Optional[int] = ...) -> None: ...
 
 class LookupBlocksRequest(_message.Message):
-    __slots__ = ["keys", "load", "session_id"]
+    __slots__ = ["keys", "load", "peek", "session_id"]
     KEYS_FIELD_NUMBER: _ClassVar[int]
     LOAD_FIELD_NUMBER: _ClassVar[int]
+    PEEK_FIELD_NUMBER: _ClassVar[int]
     SESSION_ID_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedCompositeFieldContainer[BlockKeys]
     load: bool
+    peek: bool
     session_id: int
-    def __init__(self, session_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[BlockKeys, _Mapping]]] = ..., load: bool = ...) -> None: ...
+    def __init__(self, session_id: _Optional[int] = ..., keys: _Optional[_Iterable[_Union[BlockKeys, _Mapping]]] = ..., load: bool = ..., peek: bool = ...) -> None: ...
 
 class LookupBlocksResponse(_message.Message):
     __slots__ = ["kept", "places"]
