@@ -22,6 +22,7 @@ LEANS_ON: dict[str, str | None] = {
             "OffloadingManager.on_schedule_end": "self context",
             "OffloadingManager.has_pending_work": "self",
             "OffloadingManager.reset_cache": "self",
+            "OffloadingManager.take_events": "self",
             "OffloadingManager.shutdown": "self",
             "OffloadingWorker.submit_store": "self job_id src_spec dst_spec",
             "OffloadingWorker.submit_load": (
@@ -50,6 +51,9 @@ LEANS_ON: dict[str, str | None] = {
             "Medium.CPU": None,
             "Locality.LOCAL": None,
             "OffloadKey": None,
+            "OffloadingEvent": (
+                "keys medium removed [locality] [ownership] [removal_expected]"
+            ),
             "get_offload_group_idx": "key",
         }.items()
     },

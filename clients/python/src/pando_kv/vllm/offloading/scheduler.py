@@ -23,6 +23,7 @@ from vllm.v1.kv_offload.base import (
     Locality,
     LookupResult,
     Medium,
+    OffloadingEvent,
     OffloadingManager,
     OffloadKey,
     PrepareStoreOutput,
@@ -35,6 +36,7 @@ from vllm.v1.kv_offload.config import OffloadingConfig
 
 from pando_kv import Client
 from pando_kv.blocks import FULL, MISSING, NOT_LOOKED_AT, PENDING
+from pando_kv.vllm.offloading.announced import AnnouncedBlocks
 from pando_kv.vllm.offloading.block_places import BlockPlaces
 from pando_kv.vllm.offloading.kinds_in_use import EngineKinds, KindsInUse
 from pando_kv.vllm.offloading.request_blocks import (
@@ -77,6 +79,10 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         # and its step.
         self._after_flush: list[tuple[int, list[int], set[int]]] = []
         self._kinds = EngineKinds(client, is_changed, config)
+        # vLLM takes its events only if it publishes them.
+        self._announced: AnnouncedBlocks | None = None
+        if config.enable_kv_cache_events:
+            self._announced = AnnouncedBlocks(client, self._kinds)
 
     # Loads.
 
@@ -91,6 +97,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         if answer is None:
             return LookupResult.RETRY
         if answer < NOT_LOOKED_AT:
+            if self._announced is not None:
+                self._announced.add_found(key)
             return LookupResult.HIT
         if answer == PENDING:
             return LookupResult.HIT_PENDING
@@ -231,6 +239,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         finish = client.publish_blocks if success else client.discard_blocks
         for reservation in {blocks.storing.pop(key) for key in keys}:
             self._access.give_back(partial(finish, reservation))
+        if success and self._announced is not None:
+            self._announced.add_stored(keys)
         if not blocks.locks and not blocks.storing:
             self._holders.pop(blocks, None)
 
@@ -289,8 +299,15 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         self._after_flush.append((self._step + steps, locks, reservations))
         self._resets += 1
         self._kinds.reset()
+        if self._announced is not None:
+            self._announced.forget()
+
+    def take_events(self) -> Iterable[OffloadingEvent]:
+        return self._announced.take_events() if self._announced is not None else ()
 
     def shutdown(self) -> None:
+        if self._announced is not None:
+            self._announced.close()
         self._kinds.close()
         self._access.client.close()
 

@@ -1,0 +1,225 @@
+"""vLLM's own events for routers: what they say of Pando's blocks."""
+
+import itertools
+from pathlib import Path
+
+import fleet.routers
+import msgspec
+import numpy as np
+import pytest
+import zmq
+from engines.vllm.start import prompt
+from eventually import eventually
+from fleet.routers import Source, dynamo_indexer
+from pando_kv import BlockKeys
+from pinned_environment import EnvironmentMissing, pinned_environment
+from vllm.config import KVEventsConfig
+from vllm.distributed.kv_events import KVEventBatch
+
+PLAIN = {"windows": (None,)}
+
+
+class Router:
+    """What a router knows by an engine's events of its blocks in host memory."""
+
+    def __init__(self, endpoint):
+        self._socket = zmq.Context.instance().socket(zmq.SUB)
+        self._socket.linger = 0
+        self._socket.connect(endpoint)
+        self._socket.subscribe("")
+        self._decoder = msgspec.msgpack.Decoder(KVEventBatch)
+        self.blocks = {}
+        """The event of each block, by its group and its hash."""
+
+    def read(self):
+        while self._socket.poll(0):
+            _, _, payload = self._socket.recv_multipart()
+            for event in self._decoder.decode(payload).events:
+                self._apply(event)
+
+    def _apply(self, event):
+        kind = type(event).__name__
+        if kind == "AllBlocksCleared":
+            self.blocks.clear()
+        elif event.medium == "CPU" and kind == "BlockStored":
+            names = [(event.group_idx, block) for block in event.block_hashes]
+            self.blocks |= dict.fromkeys(names, event)
+        elif event.medium == "CPU":
+            for block in event.block_hashes:
+                self.blocks.pop((event.group_idx, block), None)
+
+    def tokens_of(self, prompt):
+        """How many tokens of the prompt are there, from its beginning on."""
+        self.read()
+        known = {
+            (event.parent_block_hash, tuple(event.token_ids)): block
+            for (_, block), event in self.blocks.items()
+        }
+        parent, found = None, 0
+        while True:
+            part = tuple(prompt[found : found + 32])
+            parent = known.get((parent, part))
+            if parent is None:
+                return found
+            found += 32
+
+    def close(self):
+        self._socket.close()
+
+
+@pytest.fixture
+def start_reporting(start, tmp_path):
+    """Engines that publish events, each with a router that reads them."""
+    numbers, routers = itertools.count(), []
+
+    def make(**arguments):
+        endpoint = f"ipc://{tmp_path}/events{next(numbers)}"
+        config = KVEventsConfig(
+            enable_kv_cache_events=True, publisher="zmq", endpoint=endpoint
+        )
+        given = {"options": {"self_describing_kv_events": True}} | arguments
+        engine = start(kv_events_config=config, **given)
+        router = Router(endpoint)
+        routers.append(router)
+        # A subscription is in force a moment after the connection.
+        seeds = itertools.count(1000)
+
+        def hears():
+            engine.ask(f"hello {next(seeds)}", prompt(40, seed=next(seeds)))
+            router.read()
+            return bool(router.blocks)
+
+        eventually(hears)
+        return engine, router
+
+    yield make
+    for router in routers:
+        router.close()
+
+
+@pytest.fixture(scope="session")
+def dynamo():
+    lock = Path(fleet.routers.__file__).parent / "environments/dynamo.lock"
+    try:
+        return pinned_environment("fleet", lock)
+    except (EnvironmentMissing, OSError) as error:
+        pytest.skip(str(error))
+
+
+def evict_everything(operator, engine):
+    """Others take the whole memory."""
+    kind = operator.find_kinds([(None, f"vllm {engine.copies._digest} 0".encode())])[0]
+    room = operator.stats().blocks.memory_bytes // kind.shard_stride
+    keys = np.arange(room * 8, dtype=np.uint32).tobytes()
+    for n in range(0, room, 8192):
+        part = keys[n * 32 : (n + 8192) * 32]
+        operator.reserve_blocks(1 + n, [BlockKeys(kind.number, part)])
+        operator.discard_blocks(1 + n)
+
+
+def test_a_router_knows_what_an_engine_has_stored(start_reporting):
+    engine, router = start_reporting(**PLAIN)
+    tokens = prompt(500, seed=1)
+    engine.ask("computed", tokens)
+    # vLLM publishes in a thread of its own.
+    eventually(lambda: router.tokens_of(tokens) == 480)
+    assert router.tokens_of(prompt(500, seed=2)) == 0
+
+
+def test_a_router_knows_what_an_engine_has_found(start, start_reporting):
+    """Stored by another engine."""
+    other, tokens = start(**PLAIN), prompt(500, seed=3)
+    other.ask("computed", tokens)
+    engine, router = start_reporting(**PLAIN)
+    assert router.tokens_of(tokens) == 0
+    assert engine.ask("found", tokens) == 480
+    eventually(lambda: router.tokens_of(tokens) == 480)
+
+
+def test_a_router_hears_what_pando_has_evicted(start_reporting, operator):
+    engine, router = start_reporting(**PLAIN)
+    tokens = prompt(500, seed=4)
+    engine.ask("computed", tokens)
+    eventually(lambda: router.tokens_of(tokens) == 480)
+    evict_everything(operator, engine)
+    seeds = itertools.count(2000)
+
+    def has_heard():
+        # An engine publishes in its steps.
+        engine.ask(f"next {next(seeds)}", prompt(3, seed=next(seeds)))
+        return router.tokens_of(tokens) == 0
+
+    eventually(has_heard)
+    engine.forget()
+    assert engine.ask("computed anew", tokens) == 0
+    eventually(lambda: router.tokens_of(tokens) == 480)
+
+
+def test_a_router_hears_that_pandod_has_begun_anew(start_reporting, pandod):
+    engine, router = start_reporting(**PLAIN)
+    tokens = prompt(500, seed=5)
+    engine.ask("computed", tokens)
+    eventually(lambda: router.tokens_of(tokens) == 480)
+    pandod.kill()
+    pandod.start()
+    seeds = itertools.count(3000)
+
+    def has_heard():
+        engine.ask(f"next {next(seeds)}", prompt(3, seed=next(seeds)))
+        return router.tokens_of(tokens) == 0
+
+    eventually(has_heard)
+
+
+def test_windows_are_reported_without_tokens(start_reporting):
+    """vLLM's own form for what routers do not read."""
+    engine, router = start_reporting()
+    engine.ask("computed", prompt(500, seed=7))
+
+    def by_group():
+        router.read()
+        return {event.group_idx: event for event in router.blocks.values()}
+
+    eventually(lambda: len(by_group()) == 3)
+    reported = by_group()
+    assert reported[0].token_ids
+    assert reported[1].token_ids == reported[2].token_ids == []
+
+
+def test_an_engine_without_events_asks_for_nothing_more(start):
+    engine = start(**PLAIN)
+    engine.ask("computed", prompt(500, seed=8))
+    assert engine.manager._announced is None
+    assert list(engine.manager.take_events()) == []
+
+
+def test_dynamo_credits_what_is_in_host_memory(start, tmp_path, dynamo, operator):
+    """Also when the engine has it no more, until Pando has evicted it."""
+    endpoint = f"ipc://{tmp_path}/events"
+    engine = start(
+        **PLAIN,
+        blocks=28,
+        options={"self_describing_kv_events": True},
+        kv_events_config=KVEventsConfig(
+            enable_kv_cache_events=True,
+            publisher="zmq",
+            endpoint=endpoint,
+            replay_endpoint=f"{endpoint}-replay",
+        ),
+    )
+    tokens = prompt(500, seed=9)
+    with dynamo_indexer(dynamo, tmp_path) as router:
+        router.register(Source(1, endpoint, f"{endpoint}-replay", 32))
+        engine.ask("computed", tokens)
+        seeds = itertools.count(4000)
+
+        def says(tiers):
+            engine.ask(f"next {next(seeds)}", prompt(3, seed=next(seeds)))
+            return router.tiers(tokens) == tiers
+
+        eventually(lambda: says({"gpu": 480, "cpu": 480, "disk": 480}))
+        for seed in (10, 11, 12):
+            engine.ask(f"other {seed}", prompt(700, seed=seed))
+        eventually(lambda: says({"gpu": 0, "cpu": 480, "disk": 480}))
+        evict_everything(operator, engine)
+        eventually(lambda: says({}))
