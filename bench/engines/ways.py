@@ -105,13 +105,7 @@ WAYS = {
         Way("own caches", "sglang", arguments={"max_total_tokens": TOKENS}),
     ),
     "vllm": (
-        Way("copies", "vllm", has_pando=True, arguments=_vllm_memory(TOKENS)),
-        Way(
-            "zero copy",
-            "vllm",
-            has_pando=True,
-            arguments=_vllm_memory(2 * TOKENS, connector={"pando_zero_copy": True}),
-        ),
+        Way("Pando", "vllm", has_pando=True, arguments=_vllm_memory(2 * TOKENS)),
         Way("own caches", "vllm", arguments=_vllm_memory(TOKENS)),
     ),
     # KV that has left the engines: in one memory for both, or half of it for each.

@@ -1,4 +1,4 @@
-"""An engine without copies, when the pool that it computes in is no more."""
+"""An engine, when the pool that it computes in is no more."""
 
 import pytest
 from engines.engine_process import EngineDied, EngineProcess

@@ -38,44 +38,33 @@ def roomy(tmp_path_factory):
     server.close()
 
 
-@pytest.fixture(scope="module")
-def copies(roomy, reference, model, tmp_path_factory):
-    """Two engines that copy. Copies of the second have a stream of their own, and are
-    late."""
-    folder = tmp_path_factory.mktemp("copies")
-    aside = {"pando_async_copies": True}
-    pair = [
-        start_engine("a", model, roomy, folder),
-        start_engine("b", model, roomy, folder, connector=aside, late=4),
-    ]
-    with closing_all(pair):
-        yield pair
-        for engine in pair:
-            engine.close()
-
-
-def start_in_place(
-    name, model, pandod, folder, pages, connector=None, free_bytes=1 << 20
+def start_in_pool(
+    name, model, pandod, folder, pages, connector=None, free_bytes=1 << 20, **arguments
 ):
     """It is told no size, and finds little memory free."""
+    sizes = {
+        "block_size": None,
+        "kv_cache_memory_bytes": None,
+        "max_model_len": min(4096, pages // 2 * BLOCK_TOKENS),
+    }
     return start_engine(
         name,
         model,
         pandod,
         folder,
-        connector={"pando_zero_copy": True} | (connector or {}),
+        connector=connector,
         enable_prefix_caching=True,
-        block_size=None,
-        max_model_len=min(4096, pages // 2 * BLOCK_TOKENS),
-        kv_cache_memory_bytes=None,
         free_bytes=free_bytes,
+        **sizes | arguments,
     )
 
 
 @pytest.fixture(scope="module")
-def in_place(roomy, copies, model, tmp_path_factory):
-    """One that computes in the pages themselves."""
-    engine = start_in_place("zero", model, roomy, tmp_path_factory.mktemp("zero"), 512)
-    with closing_all([engine]):
-        yield engine
-        engine.close()
+def engines(roomy, reference, model, tmp_path_factory):
+    """Two of one pool."""
+    folder = tmp_path_factory.mktemp("engines")
+    pair = [start_in_pool(name, model, roomy, folder, 512) for name in "ab"]
+    with closing_all(pair):
+        yield pair
+        for engine in pair:
+            engine.close()

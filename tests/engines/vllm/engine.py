@@ -1,9 +1,8 @@
 """vLLM's LLM, with its engine core in this process.
 
 usage: engine.py '{"model": ..., "pando": address or null, "connector": {...}, ...}'
-With "late": n copies with a stream of their own are done late. One over blocks that is
-"patient" waits for calls that a busy machine makes slow. With "free_bytes": n vLLM sees
-so much memory free.
+One over blocks that is "patient" waits for calls that a busy machine makes slow. With
+"free_bytes": n vLLM sees so much memory free.
 
 Reads commands in lines of JSON and answers each with one:
 {"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end; n may be a list,
@@ -23,7 +22,6 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 from engines.meters import Stopwatch, WireMeter
-from engines.vllm.late_stream import LateStream
 from engines.vllm.offloading.patience import be_patient
 
 ENVIRONMENT = {
@@ -63,8 +61,6 @@ def run(given: dict) -> None:
         be_patient()
     if "free_bytes" in given:
         pretend_free_memory(given.pop("free_bytes"))
-    if "late" in given:
-        do_copies_late(given.pop("late"))
     pando = given.pop("pando", None)
     extra = given.pop("connector", {})
     arguments = ARGUMENTS | given
@@ -82,12 +78,10 @@ def transfer_config(address: str, extra: dict):
     from vllm.config import KVTransferConfig
 
     is_blocks = "spec_name" in extra
-    policy = {} if is_blocks else {"kv_load_failure_policy": "recompute"}
     return KVTransferConfig(
         kv_connector="OffloadingConnector" if is_blocks else "PandoConnector",
         kv_role="kv_both",
         kv_connector_extra_config={"pando_address": address} | extra,
-        **policy,
     )
 
 
@@ -96,12 +90,6 @@ def pretend_free_memory(free: int) -> None:
 
     info = replace(cpu_worker.get_memory_node_info(), available_memory=free)
     cpu_worker.get_memory_node_info = lambda _: info
-
-
-def do_copies_late(late: int) -> None:
-    from pando_kv.vllm import copy_worker
-
-    copy_worker.stream_of = lambda device, is_own: LateStream(late)
 
 
 class Engine:

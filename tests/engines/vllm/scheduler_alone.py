@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from engines.models import LAYERS
 from engines.vllm.pool import BLOCK_TOKENS, MODEL, PAGE_FORMAT
-from pando_kv.vllm.copy_plan import CopyPlan, CopyReport
-from pando_kv.vllm.zero_plan import StepDone
+from pando_kv.vllm.pages.step_plan import StepDone
 from vllm import SamplingParams
 from vllm.config import KVTransferConfig
 from vllm.engine.arg_utils import EngineArgs
@@ -31,14 +30,13 @@ MOST_STEPS = 2000
 
 
 class SchedulerAlone:
-    """`blocks` are vLLM's; with zero copy those of the pool. `options` are Pando's."""
+    """`blocks` are those of the pool; `options` are Pando's."""
 
     def __init__(
         self,
         model: Path,
         address: str,
         *,
-        zero_copy: bool,
         blocks: int,
         options: dict[str, Any] | None = None,
         **arguments: Any,
@@ -51,15 +49,13 @@ class SchedulerAlone:
             dtype="float32",
             max_model_len=(blocks - 1) * BLOCK_TOKENS,
             block_size=BLOCK_TOKENS,
-            enable_prefix_caching=zero_copy,
+            enable_prefix_caching=True,
             kv_transfer_config=KVTransferConfig(
                 kv_connector="PandoConnector",
                 kv_role="kv_both",
-                kv_load_failure_policy="recompute",
                 kv_connector_extra_config={
                     "pando_address": address,
                     "pando_page_format": PAGE_FORMAT,
-                    "pando_zero_copy": zero_copy,
                 }
                 | (options or {}),
             ),
@@ -83,7 +79,10 @@ class SchedulerAlone:
         init_none_hash(sha256)
         self._hash_blocks = get_request_block_hasher(BLOCK_TOKENS, sha256)
         self.preempted: list[str] = []
-        self.loads: list[Any] = []
+
+    @property
+    def client(self) -> Any:
+        return self.scheduler.connector._client
 
     def add(self, name: str, prompt: list[int], new: int = 1, **fields: Any) -> Request:
         sampling = SamplingParams(max_tokens=new, temperature=0, ignore_eos=True)
@@ -98,26 +97,18 @@ class SchedulerAlone:
         output = self.scheduler.schedule()
         self.preempted += output.preempted_req_ids or ()
         names = list(output.num_scheduled_tokens)
-        done = self.work(output)
         self.scheduler.update_from_output(
             output,
             ModelRunnerOutput(
                 req_ids=names,
                 req_id_to_index={name: n for n, name in enumerate(names)},
                 sampled_token_ids=[self._sampled(name) for name in names],
-                kv_connector_output=done,
+                kv_connector_output=KVConnectorOutput(
+                    kv_connector_worker_meta=StepDone()
+                ),
             ),
         )
         return output.num_scheduled_tokens
-
-    def work(self, output: Any) -> KVConnectorOutput:
-        """The part of a worker in a step, and its report."""
-        plan = output.kv_connector_metadata
-        report: Any = StepDone()
-        if isinstance(plan, CopyPlan):
-            self.loads += plan.loads.values()
-            report = CopyReport(dict.fromkeys([*plan.saves, *plan.loads], 1))
-        return KVConnectorOutput(kv_connector_worker_meta=report)
 
     def _sampled(self, name: str) -> list[int]:
         """Nothing within a prompt."""

@@ -2,8 +2,6 @@
 
 from types import SimpleNamespace
 
-from pando_kv.vllm.copy_plan import CopyReport
-
 
 class Request:
     """The parts of vLLM's Request that the connector reads."""
@@ -51,8 +49,3 @@ class Step:
 
 def tokens(count, start=0):
     return [(start + i) % 500 for i in range(count)]
-
-
-def written(plan, workers=2):
-    """Its copies are done."""
-    return CopyReport(dict.fromkeys([*plan.saves, *plan.loads], workers))

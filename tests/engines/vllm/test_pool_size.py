@@ -1,5 +1,4 @@
-"""vLLM takes its sizes from the pool: a block is a page, and without copies KV is the
-pool."""
+"""vLLM takes its sizes from the pool, which is its KV memory."""
 
 import json
 
@@ -46,7 +45,7 @@ def start_on(gpu_gib, free_gib, config):
 
 
 def test_sizes_that_are_not_given_are_those_of_the_pool(configured):
-    config = configured(pando_zero_copy=True)
+    config = configured()
     assert config.cache_config.block_size == BLOCK_TOKENS
     assert config.cache_config.num_gpu_blocks_override == 512
     assert not config.scheduler_config.async_scheduling
@@ -54,29 +53,21 @@ def test_sizes_that_are_not_given_are_those_of_the_pool(configured):
 
 def test_sizes_may_be_given_as_the_pool_has_them(configured):
     flags = ["--block-size", str(BLOCK_TOKENS), "--num-gpu-blocks-override", "512"]
-    config = configured(*flags, pando_zero_copy=True)
+    config = configured(*flags)
     assert config.cache_config.num_gpu_blocks_override == 512
-
-
-def test_copies_have_blocks_of_the_size_of_pages_and_memory_of_their_own(configured):
-    cache = configured().cache_config
-    assert cache.block_size == BLOCK_TOKENS
-    assert cache.num_gpu_blocks_override is None
-    assert cache.kv_cache_memory_bytes is None
-    assert cache.gpu_memory_utilization == EngineArgs.gpu_memory_utilization
 
 
 def test_an_open_pool_has_as_many_blocks_as_its_bytes_hold(
     configured, model, roomy, tmp_path
 ):
     with serving(tmp_path, **OPEN | {"pool_bytes": GIB}) as pandod:
-        config = configured(pando_zero_copy=True, pando_address=pandod.address)
+        config = configured(pando_address=pandod.address)
         cache = config.cache_config
         assert (cache.block_size, cache.num_gpu_blocks_override) == (16, None)
         assert cache.kv_cache_memory_bytes == GIB
         assert start_on(80, 37, config) < 1 << 10
-        copies = configured("--block-size", "64", pando_address=pandod.address)
-        assert copies.cache_config.block_size == 64
+        larger = configured("--block-size", "64", pando_address=pandod.address)
+        assert larger.cache_config.block_size == 64
 
 
 @pytest.mark.parametrize(
@@ -92,18 +83,15 @@ def test_an_open_pool_has_as_many_blocks_as_its_bytes_hold(
 )
 def test_a_size_that_is_not_the_pools_is_refused(configured, flags, said):
     with pytest.raises(ValueError, match=said):
-        configured(*flags, pando_zero_copy=True)
+        configured(*flags)
 
 
 def test_a_gpu_that_the_pool_and_another_engine_fill_is_no_refusal(configured):
-    in_place = configured(pando_zero_copy=True)
-    assert start_on(80, 37, in_place) < 1 << 10
-    with pytest.raises(ValueError, match="less than desired GPU memory utilization"):
-        start_on(80, 37, configured())
+    assert start_on(80, 37, configured()) < 1 << 10
 
 
 def test_a_share_that_was_given_must_be_free(configured):
-    config = configured("--gpu-memory-utilization", "0.4", pando_zero_copy=True)
+    config = configured("--gpu-memory-utilization", "0.4")
     assert start_on(80, 37, config) == 32 * GIB
     with pytest.raises(ValueError, match="less than desired GPU memory utilization"):
         start_on(80, 31, config)

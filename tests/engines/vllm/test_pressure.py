@@ -3,9 +3,9 @@
 import pytest
 from engines.engine_process import closing_all
 from engines.models import LAYERS
-from engines.vllm.conftest import start_in_place
+from engines.vllm.conftest import start_in_pool
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS
-from engines.vllm.start import prompt, start_engine
+from engines.vllm.start import prompt
 from eventually import eventually
 from pando_kv import Client
 from pandod_process import OPEN, Pandod
@@ -27,13 +27,11 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engines(small, model, reference, tmp_path_factory):
-    """One that computes in place, and one that copies. What is inside of a block both
-    see for themselves."""
+    """What is inside of a block both see for themselves."""
     folder = tmp_path_factory.mktemp("pressed")
     seen, free = {"pando_page_format": ""}, PAGES * PAGE_BYTES
     pair = [
-        start_in_place("zero", model, small, folder, PAGES, seen, free),
-        start_engine("copy", model, small, folder, connector=seen),
+        start_in_pool(name, model, small, folder, PAGES, seen, free) for name in "ab"
     ]
     with closing_all(pair):
         yield pair
@@ -42,9 +40,9 @@ def engines(small, model, reference, tmp_path_factory):
 def test_requests_that_outgrow_the_pool_are_preempted_and_none_is_wrong(
     engines, reference, small
 ):
-    in_place, _ = engines
+    engine, _ = engines
     prompts = [prompt(350 + 10 * i, seed=1000 + i) for i in range(4)]
-    answer = in_place.ask(prompts=prompts, new=250)
+    answer = engine.ask(prompts=prompts, new=250)
     expected = [
         reference.ask(prompts=[tokens], new=250)["outputs"][0] for tokens in prompts
     ]
@@ -81,24 +79,3 @@ def test_an_engine_that_is_killed_in_decode_leaves_nothing(engines, reference, s
     tokens = prompt(200, seed=1200)
     answer = other.ask(prompts=[tokens], new=40)
     assert answer["outputs"] == reference.ask(prompts=[tokens], new=40)["outputs"]
-
-
-def test_a_copying_engine_outlives_pandod_and_says_the_layout_again(
-    engines, reference, small
-):
-    _, engine = engines
-    tokens = prompt(220, seed=1300)
-    expected = reference.ask(prompts=[tokens])["outputs"]
-    assert engine.ask(prompts=[tokens])["outputs"] == expected
-    small.kill()
-    assert engine.ask(prompts=[tokens])["outputs"] == expected
-    small.start()
-    with Client(small.address) as operator:
-        assert operator.pool.is_open
-
-    def is_cached_again():
-        answer = engine.ask(prompts=[tokens])
-        assert answer["outputs"] == expected
-        return answer["cached"] == [192]
-
-    eventually(is_cached_again)

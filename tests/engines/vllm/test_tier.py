@@ -2,9 +2,9 @@
 
 import pytest
 from engines.engine_process import closing_all
-from engines.vllm.conftest import serve_pool, start_in_place
+from engines.vllm.conftest import serve_pool, start_in_pool
 from engines.vllm.pool import BLOCK_TOKENS
-from engines.vllm.start import prompt, start_engine
+from engines.vllm.start import prompt
 from eventually import eventually
 from metrics_page import MetricsPage, free_address
 from pando_kv import Client
@@ -32,12 +32,8 @@ def pandod(tmp_path_factory, http):
 
 @pytest.fixture(scope="module")
 def engines(pandod, reference, model, tmp_path_factory):
-    """One that copies, and one that computes in the pages themselves."""
     folder = tmp_path_factory.mktemp("waits")
-    pair = [
-        start_engine("copies", model, pandod, folder, connector=WAITS),
-        start_in_place("zero", model, pandod, folder, PAGES, connector=WAITS),
-    ]
+    pair = [start_in_pool(name, model, pandod, folder, PAGES, WAITS) for name in "ab"]
     with closing_all(pair):
         yield pair
         for engine in pair:
@@ -51,9 +47,8 @@ def operator(pandod):
         assert client.check_invariants() == []
 
 
-@pytest.mark.parametrize("computes", [0, 1], ids=["copies", "in place"])
 def test_a_prompt_that_was_evicted_is_loaded_from_disk(
-    engines, computes, operator, http, reference
+    engines, operator, http, reference
 ):
     """By the engine that computed it, and then by the other one."""
 
@@ -63,12 +58,12 @@ def test_a_prompt_that_was_evicted_is_loaded_from_disk(
     def copied(direction):
         return figure("pando_tier_copied_pages_total", direction=direction)
 
-    tokens = prompt(740, seed=9000 + computes)
+    tokens = prompt(740, seed=9000)
     whole = 736 // BLOCK_TOKENS
     stored, found = copied("store"), "pando_prefix_hit_tokens_total"
     hits, hits_of_loaded = figure(found), figure(found, tier="loaded")
     expected = reference.ask(prompts=[tokens], new=NEW)["outputs"]
-    first, other = engines[computes], engines[1 - computes]
+    first, other = engines
     computed = first.ask(prompts=[tokens], new=NEW)
     assert (computed["cached"], computed["outputs"]) == ([0], expected)
     eventually(lambda: copied("store") >= stored + whole)

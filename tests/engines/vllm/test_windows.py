@@ -2,9 +2,9 @@
 
 import pytest
 from engines.engine_process import closing_all
-from engines.vllm.conftest import serve_pool
+from engines.vllm.conftest import serve_pool, start_in_pool
 from engines.vllm.pool import BLOCK_BYTES
-from engines.vllm.start import prompt, start_engine, whole_blocks
+from engines.vllm.start import prompt, whole_blocks
 from engines.vllm.window_models import MODELS, make_window_model
 
 
@@ -14,11 +14,10 @@ def test_a_model_with_windows_says_the_same_with_what_is_cached(name, tmp_path):
     folder.mkdir()
     layers = make_window_model(name, folder)
     server = serve_pool(tmp_path, 128, layers=layers, page_bytes=layers * BLOCK_BYTES)
-    engine = start_engine("windows", folder, server, tmp_path)
+    engine = start_in_pool("windows", folder, server, tmp_path, 128)
     lengths = [740, 333, 130]
     prompts = [prompt(length, seed=3000 + length) for length in lengths]
     with closing_all([engine]):
-        # Its own prefix cache is off: what it finds, it has loaded.
         computed = engine.ask(prompts=prompts, new=20)
         found = engine.ask(prompts=prompts, new=20)
         assert computed["cached"] == [0, 0, 0]

@@ -1,8 +1,8 @@
 """The command `pando`: a pandod, and engines on it, with one line each.
 
 usage: pando up [OPTIONS OF pandod]
-       pando run [-n N] [--zero-copy] [--address ADDRESS] -- sglang serve ...
-       pando run [-n N] [--zero-copy] [--address ADDRESS] -- vllm serve ...
+       pando run [-n N] [--address ADDRESS] -- sglang serve ...
+       pando run [-n N] [--address ADDRESS] -- vllm serve ...
 
 `up` starts pandod in the background, unless one serves at the socket already, and
 pando-keeper starts it again when it is killed. `run` runs an engine, or N of them on
@@ -39,9 +39,6 @@ def main() -> int:
 def _run_options(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="pando run", usage=_USAGE)
     parser.add_argument("-n", type=int, default=1, help="how many engines")
-    parser.add_argument(
-        "--zero-copy", action="store_true", help="vLLM computes in the pool itself"
-    )
     parser.add_argument("--address", default="", help="of pandod")
     parser.add_argument("engine", nargs=argparse.REMAINDER, metavar="-- COMMAND")
     options = parser.parse_args(arguments)

@@ -64,9 +64,7 @@ def block_flags_for(command: list[str]) -> dict[str, str]:
     return _lacking(command, flags)
 
 
-def flags_for(
-    command: list[str], pool: dict[str, Any], zero_copy: bool
-) -> dict[str, str]:
+def flags_for(command: list[str], pool: dict[str, Any]) -> dict[str, str]:
     """Those that the command lacks for a pool."""
     engine = engine_of(command)
     page_tokens = pool["layout"]["page_tokens"]
@@ -82,12 +80,11 @@ def flags_for(
     else:
         flags = {
             "--block-size": str(page_tokens),
-            "--kv-transfer-config": _connector(pool, zero_copy),
+            "--kv-transfer-config": _connector(pool),
         }
-        if zero_copy:
-            if has_size:
-                flags["--num-gpu-blocks-override"] = str(pool["capacity_pages"])
-            flags |= {"--enable-prefix-caching": "", "--no-async-scheduling": ""}
+        if has_size:
+            flags["--num-gpu-blocks-override"] = str(pool["capacity_pages"])
+        flags |= {"--enable-prefix-caching": "", "--no-async-scheduling": ""}
         sizes = ("--tensor-parallel-size", "-tp")
     if shards > 1 and not any(_has(command, size) for size in sizes):
         flags[sizes[0]] = str(shards)
@@ -111,19 +108,11 @@ def with_port(command: list[str], number: int) -> list[str]:
     return [*rest, "--port", str(first + number)]
 
 
-def _connector(pool: dict[str, Any], zero_copy: bool) -> str:
-    extra: dict[str, Any] = {}
-    if pool["layout"].get("page_format"):
-        extra["pando_page_format"] = pool["layout"]["page_format"]
-    if zero_copy:
-        extra["pando_zero_copy"] = True
-    config: dict[str, Any] = {
-        "kv_connector": "PandoConnector",
-        "kv_role": "kv_both",
-        "kv_load_failure_policy": "recompute",
-    }
-    if extra:
-        config["kv_connector_extra_config"] = extra
+def _connector(pool: dict[str, Any]) -> str:
+    config: dict[str, Any] = {"kv_connector": "PandoConnector", "kv_role": "kv_both"}
+    page_format = pool["layout"].get("page_format")
+    if page_format:
+        config["kv_connector_extra_config"] = {"pando_page_format": page_format}
     return json.dumps(config)
 
 

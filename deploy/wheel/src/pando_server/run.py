@@ -36,17 +36,10 @@ def run(options: argparse.Namespace) -> int:
         return 1
     pool = status["pool"]
     added = environment_for(status["address"], pool)
-    if not pool.get("is_absent"):
-        flags = flags_for(options.engine, pool, options.zero_copy)
-    elif options.zero_copy:
-        print(
-            "pando run: --zero-copy needs a pool, and this pandod has blocks alone; "
-            "start one with `pando up --pool-bytes SIZE`",
-            file=sys.stderr,
-        )
-        return 1
-    else:
+    if pool.get("is_absent"):
         flags = block_flags_for(options.engine)
+    else:
+        flags = flags_for(options.engine, pool)
     words = [word for pair in flags.items() for word in pair if word]
     engines = by_port if options.n > 1 else [options.engine]
     commands = [[*engine, *words] for engine in engines]

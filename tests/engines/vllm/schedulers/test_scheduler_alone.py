@@ -1,5 +1,4 @@
-"""vLLM's own Scheduler over Pando, in both modes: chunks, preemption, aborts, a pool
-that is full."""
+"""vLLM's own Scheduler over pages: chunks, preemption, aborts, a pool that is full."""
 
 import contextlib
 
@@ -10,11 +9,6 @@ from engines.vllm.schedulers.conftest import PAGES
 from engines.vllm.start import prompt
 
 
-@pytest.fixture(params=[False, True], ids=["copies", "zero copy"])
-def zero_copy(request):
-    return request.param
-
-
 @pytest.fixture
 def operator(operator):
     yield operator
@@ -22,14 +16,12 @@ def operator(operator):
 
 
 @pytest.fixture
-def start(model, pandod, zero_copy, operator):
+def start(model, pandod, operator):
     """Schedulers, which end before it is looked at what they leave."""
     with contextlib.ExitStack() as stack:
 
-        def make(blocks=PAGES, **arguments):
-            alone = SchedulerAlone(
-                model, pandod.address, zero_copy=zero_copy, blocks=blocks, **arguments
-            )
+        def make(**arguments):
+            alone = SchedulerAlone(model, pandod.address, blocks=PAGES, **arguments)
             stack.callback(alone.close)
             return alone
 
@@ -55,24 +47,20 @@ def test_a_chunk_is_found_before_the_prompt_is_done(start, operator):
     alone.add("1", tokens)
     for _ in range(3):
         alone.step()
-    # In place fewer than four pages are not worth a call of their own.
+    # Fewer than four pages are not worth a call of their own.
     assert operator.match_prefix(tokens).matched_tokens in (128, 192)
     alone.run()
 
 
-def test_preempted_requests_come_back_and_end(start, operator, zero_copy):
+def test_preempted_requests_come_back_and_end(start, operator):
     """Their outputs outgrow the blocks."""
-    if zero_copy:
-        held = operator.allocate_pages(PAGES - 1 - 12)
-        alone = start()
-    else:
-        alone = start(blocks=13)
+    held = operator.allocate_pages(PAGES - 1 - 12)
+    alone = start()
     requests = [alone.add(str(n), prompt(120, seed=10 + n), new=100) for n in range(3)]
     alone.run()
     assert alone.preempted
     assert [len(request.output_token_ids) for request in requests] == [100] * 3
-    if zero_copy:
-        operator.free_pages(held)
+    operator.free_pages(held)
     found = [operator.match_prefix(prompt(120, seed=10 + n)) for n in range(3)]
     # In a pool that is too small the last one stays at least.
     assert max(match.matched_tokens for match in found) == 96
@@ -92,20 +80,15 @@ def test_an_abort_while_waiting_or_running_leaves_nothing(start, operator):
     assert operator.stats().pages.protected == 0
 
 
-def test_a_pool_that_is_full_delays_or_costs_nothing(start, operator, zero_copy):
-    """Copies go on without; in place a request waits for pages."""
+def test_a_request_waits_for_pages_of_a_pool_that_is_full(start, operator):
     alone, tokens = start(), prompt(100, seed=30)
     held = operator.allocate_pages(PAGES, at_least=0)
     assert held.size > 0
     alone.add("1", tokens, new=3)
-    if zero_copy:
-        for _ in range(3):
-            assert not alone.step()
-        operator.free_pages(held)
+    for _ in range(3):
+        assert not alone.step()
+    operator.free_pages(held)
     alone.run()
-    if not zero_copy:
-        assert operator.match_prefix(tokens).matched_tokens == 0
-        operator.free_pages(held)
 
 
 def test_tenants_do_not_find_each_other(start):

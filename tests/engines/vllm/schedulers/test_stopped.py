@@ -13,18 +13,11 @@ from engines.vllm.schedulers.conftest import PAGES
 from engines.vllm.start import prompt
 from eventually import eventually
 from pando_kv._presence import SCHEDULER_PATIENCE
-from pando_kv.vllm.copy_plan import CopyPlan, CopyReport
-from vllm.v1.outputs import KVConnectorOutput
 
 # A call that waited for its answer would not end within a test.
 LONG = 1000.0
 SEED = int(os.environ.get("PANDO_TEST_SEED", "0"))
 PROGRAMS = int(os.environ.get("PANDO_TEST_PROGRAMS", "50"))
-
-
-@pytest.fixture(params=[False, True], ids=["copies", "zero copy"])
-def zero_copy(request):
-    return request.param
 
 
 class Server:
@@ -56,51 +49,18 @@ def server(pandod):
     server.go_on()
 
 
-class LateScheduler(SchedulerAlone):
-    """Its copies are reported some steps late, and some saves fail."""
-
-    def __init__(self, choose, *given, **named):
-        super().__init__(*given, **named)
-        self.choose = choose
-        self._under_way = []
-
-    def work(self, output):
-        plan = output.kv_connector_metadata
-        if not isinstance(plan, CopyPlan):
-            return super().work(output)
-        self._under_way += [*plan.saves, *plan.loads, *plan.lost_loads]
-        over = self.choose.randrange(len(self._under_way) + 1)
-        done, self._under_way = self._under_way[:over], self._under_way[over:]
-        failed = {save for save in plan.saves if self.choose.random() < 0.1}
-        report = CopyReport(dict.fromkeys(done, 1), failed)
-        return KVConnectorOutput(kv_connector_worker_meta=report)
-
-    @property
-    def client(self):
-        return self.scheduler.connector._client
-
-    def finish(self):
-        """All requests, and what is under way of those that are over."""
-        self.run()
-        while self.scheduler.connector.has_pending_push_work():
-            self.step()
-
-
 @contextlib.contextmanager
-def started(model, pandod, zero_copy, choose):
-    alone = LateScheduler(
-        choose, model, pandod.address, zero_copy=zero_copy, blocks=PAGES
-    )
-    try:
+def started(model, pandod):
+    with contextlib.closing(
+        SchedulerAlone(model, pandod.address, blocks=PAGES)
+    ) as alone:
         yield alone
-    finally:
-        alone.close()
 
 
 def test_no_step_waits_for_a_pandod_that_is_known_to_be_away(
-    model, pandod, server, zero_copy, operator
+    model, pandod, server, operator
 ):
-    with started(model, pandod, zero_copy, random.Random(1)) as alone:
+    with started(model, pandod) as alone:
         presence = alone.client._connection.presence
         assert presence.away_after == SCHEDULER_PATIENCE < 1
         for n in range(4):
@@ -125,7 +85,7 @@ def test_no_step_waits_for_a_pandod_that_is_known_to_be_away(
         alone.step()
         server.go_on()
         eventually(lambda: not alone.client.is_away)
-        alone.finish()
+        alone.run()
         eventually(lambda: operator.stats().locks == 0)
 
 
@@ -158,28 +118,25 @@ def run_program(alone, server, choose):
             alone.step()
     server.go_on()
     eventually(lambda: not alone.client.is_away)
-    alone.finish()
+    alone.run()
 
 
-def test_silences_leave_no_lock_and_no_page(model, pandod, server, zero_copy, operator):
+def test_silences_leave_no_lock_and_no_page(model, pandod, server, operator):
     seeds = range(SEED, SEED + PROGRAMS)
-    with started(model, pandod, zero_copy, random.Random(SEED)) as alone:
+    with started(model, pandod) as alone:
         alone.client._connection.presence.away_after = 0.05
         for seed in seeds:
             print("seed", seed)
-            alone.choose = random.Random(seed)
-            run_program(alone, server, alone.choose)
+            run_program(alone, server, random.Random(seed))
             eventually(lambda: operator.stats().locks == 0)
-            if not zero_copy:
-                eventually(lambda: operator.stats().pages.reserved == 0)
     eventually(lambda: operator.stats().pages.reserved == 0)
 
 
-def test_an_engine_in_place_makes_no_call_while_the_pool_is_full(
+def test_an_engine_makes_no_call_while_the_pool_is_full(
     model, pandod, operator, monkeypatch
 ):
     monkeypatch.setattr("pando_kv._room._LONGEST", LONG)
-    with started(model, pandod, True, random.Random(1)) as alone:
+    with started(model, pandod) as alone:
         held = operator.allocate_pages(PAGES, at_least=0)
         for n in range(3):
             alone.add(str(n), prompt(150, seed=n), new=2)
@@ -199,5 +156,5 @@ def test_an_engine_in_place_makes_no_call_while_the_pool_is_full(
                 assert not alone.step()
         assert calls == []
         operator.free_pages(held)
-        alone.finish()
+        alone.run()
     assert operator.stats().locks == 0

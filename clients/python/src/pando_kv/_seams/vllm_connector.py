@@ -1,5 +1,4 @@
-"""The parts of vLLM that PandoConnector overrides and calls, and the private ones that
-its zero-copy mode leans on."""
+"""The parts of vLLM that PandoConnector overrides and calls; some are private."""
 
 from __future__ import annotations
 
@@ -32,13 +31,10 @@ LEANS_ON: dict[str, str | None] = {
             "__init__": "self vllm_config role kv_cache_config",
             "get_mem_pool_context": "self",
             "register_kv_caches": "self kv_caches",
-            "handle_preemptions": "self kv_connector_metadata",
             "start_load_kv": "self forward_context kwargs",
             "wait_for_layer_load": "self layer_name",
             "save_kv_layer": "self layer_name kv_layer attn_metadata kwargs",
             "wait_for_save": "self",
-            "get_finished": "self finished_req_ids",
-            "get_block_ids_with_load_errors": "self",
             "build_connector_worker_meta": "self",
             "bind_kv_cache_manager": "self kv_cache_manager",
             "get_num_new_matched_tokens": "self request num_computed_tokens",
@@ -46,14 +42,11 @@ LEANS_ON: dict[str, str | None] = {
             "build_connector_meta": "self scheduler_output",
             "update_connector_output": "self connector_output",
             "request_finished": "self request block_ids",
-            "has_pending_push_work": "self",
             "reset_cache": "self",
             "shutdown": "self",
         }.items()
     },
     "vllm.distributed.parallel_state:get_tensor_model_parallel_rank": "",
-    "vllm.config:VllmConfig.use_v2_model_runner": None,
-    "vllm.v1.kv_cache_interface:KVCacheConfig.needs_kv_cache_zeroing": None,
     _CORE + "block_pool:BlockPool.get_num_free_blocks": "self",
     _CORE + "block_pool:BlockPool.get_new_blocks": "self num_blocks",
     _CORE + "block_pool:BlockPool.touch": "self blocks",

@@ -21,7 +21,7 @@ def register() -> None:
 
     if CONNECTOR in KVConnectorFactory._registry:
         return
-    from pando_kv.vllm.pool_size import asking_the_pool
+    from pando_kv.vllm.pages.pool_size import asking_the_pool
 
     KVConnectorFactory.register_connector(CONNECTOR, "pando_kv.vllm", CONNECTOR)
     EngineArgs.create_engine_config = asking_the_pool(EngineArgs.create_engine_config)
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
     `"kv_connector_module_path": "pando_kv.vllm"`."""
     if name == CONNECTOR:
         require_seam(CONNECTOR)
-        from pando_kv.vllm.connector import PandoConnector
+        from pando_kv.vllm.pages.connector import PandoConnector
 
         return PandoConnector
     raise AttributeError(name)

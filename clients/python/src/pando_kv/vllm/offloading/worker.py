@@ -42,7 +42,7 @@ from pando_kv.vllm.offloading.identity import (
 )
 from pando_kv.vllm.offloading.latent_on_cpu import refuse_latent_on_cpu
 from pando_kv.vllm.offloading.layout import lay_out
-from pando_kv.vllm.zeroed_blocks import refuse_zeroed_blocks
+from pando_kv.vllm.offloading.zeroed_blocks import refuse_zeroed_blocks
 
 _log = logging.getLogger("pando_kv.vllm")
 
@@ -72,7 +72,7 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         # OffloadingConnector has a finished request's blocks stored in the next step.
         if has_kv_transfer_group():
             cache = get_kv_transfer_group()._kv_cache_config
-            refuse_zeroed_blocks("PandoOffloadingSpec", vllm_config, cache)
+            refuse_zeroed_blocks(vllm_config, cache)
         self._client = client
         self._config = config
         self._layout = lay_out(config, kv_caches)

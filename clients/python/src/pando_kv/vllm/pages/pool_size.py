@@ -1,5 +1,5 @@
-"""Tells vLLM of the pool before it makes its configuration: a block is a page, and
-without copies the blocks are the pool's pages, whatever memory is free."""
+"""Tells vLLM of the pool before it makes its configuration: its blocks are the pool's
+pages, whatever memory is free."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._seams import require_seam
 from pando_kv.vllm import CONNECTOR
 
-# For the start; a step waits no longer than SCHEDULER_PATIENCE. The cache is not worth
-# a longer wait; where pages are what an engine runs on, it is.
-_COPY_TIMEOUT = 1.0
-_ZERO_TIMEOUT = 30.0
+# For the start; a step waits no longer than SCHEDULER_PATIENCE.
+_TIMEOUT = 30.0
 
 # vLLM takes no zeros here: a byte of KV, and the smallest share of a GPU.
 _NO_BYTES = 1
@@ -25,11 +23,10 @@ _NO_SHARE = 1e-9
 
 def connect(transfer: Any, name: str) -> Client:
     """A session, as `kv_connector_extra_config` in `transfer` says."""
-    is_zero_copy = transfer.get_from_extra_config("pando_zero_copy", False)
     return Client(
         transfer.get_from_extra_config("pando_address", ""),
         name=f"vllm {name} {os.getpid()}",
-        timeout=_ZERO_TIMEOUT if is_zero_copy else _COPY_TIMEOUT,
+        timeout=_TIMEOUT,
         token=os.environ.get("PANDO_TOKEN") or None,
         away_after=SCHEDULER_PATIENCE,
     )
@@ -56,9 +53,6 @@ def take_sizes_of_pool(arguments: Any, transfer: Any) -> None:
         pool = client.pool
     if not pool.is_open or arguments.block_size is None:
         _take(arguments, "block_size", pool.layout.page_tokens, "--page-tokens")
-    # The connector refuses what is neither true nor false.
-    if transfer.get_from_extra_config("pando_zero_copy", False) is not True:
-        return
     # As many blocks as an open pool has bytes for, or those that are counted, whose
     # bytes do not matter.
     arguments.kv_cache_memory_bytes = pool.shards[0].size_bytes

@@ -1,4 +1,4 @@
-"""What the scheduler of the zero-copy mode tells the workers, and they it."""
+"""What vLLM's scheduler tells the workers, and they it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 
 
 @dataclass
-class ZeroPlan(KVConnectorMetadata):  # type: ignore[misc]
+class StepPlan(KVConnectorMetadata):  # type: ignore[misc]
     session_id: int
     """The scheduler's, which has reserved the pages that the workers write."""
 

@@ -1,4 +1,4 @@
-"""Zero copy in vLLM's workers, without vLLM's model."""
+"""Pages in vLLM's workers, without vLLM's model."""
 
 from types import SimpleNamespace
 
@@ -6,8 +6,8 @@ from engines.models import LAYERS
 from engines.vllm.conftest import serve_pool
 from engines.vllm.pool import BLOCK_BYTES, MODEL, PAGE_FORMAT
 from pando_kv import Client
-from pando_kv.vllm.copy_worker import StatedPages
-from pando_kv.vllm.zero_worker import ZeroWorker
+from pando_kv.vllm.pages.stated_pages import StatedPages
+from pando_kv.vllm.pages.worker import PageWorker
 from vllm.v1.kv_cache_interface import KVCacheTensor
 
 PAGES = 16
@@ -25,7 +25,7 @@ def test_a_rank_maps_its_own_shard(tmp_path):
     server = serve_pool(tmp_path, PAGES, pool_shards=2)
     with Client(server.address) as client:
         stated = StatedPages(MODEL, "", PAGE_FORMAT)
-        worker = ZeroWorker(client, 1, stated, caches, None)
+        worker = PageWorker(client, 1, stated, caches, None)
         worker.memory_context()
         assert worker._pool.mapped == (1,)
     server.close()

@@ -1,5 +1,4 @@
-"""The zero-copy mode in vLLM's scheduler, without a model: vLLM's block pool over a real
-pandod."""
+"""Pages in vLLM's scheduler, without a model: vLLM's block pool over a real pandod."""
 
 from types import SimpleNamespace
 
@@ -8,8 +7,8 @@ from engines.vllm.pool import BLOCK_TOKENS
 from engines.vllm.schedulers.conftest import PAGES
 from engines.vllm.steps import Request, Step, tokens
 from pando_kv import Client
-from pando_kv.vllm.shared_block_pool import SharedBlockPool
-from pando_kv.vllm.zero_scheduler import ZeroScheduler
+from pando_kv.vllm.pages.scheduler import PageScheduler
+from pando_kv.vllm.pages.shared_block_pool import SharedBlockPool
 
 STASH = 2
 
@@ -60,7 +59,7 @@ def manager():
 @pytest.fixture
 def scheduler(pandod, manager):
     with Client(pandod.address, name="scheduler", timeout=5) as client:
-        scheduler = ZeroScheduler(client, BLOCK_TOKENS, STASH)
+        scheduler = PageScheduler(client, BLOCK_TOKENS, STASH)
         scheduler.bind(manager)
         yield scheduler
 
@@ -75,7 +74,7 @@ def run(scheduler, manager, request):
     manager.take(request, found, request.num_tokens)
     scheduler.plan(Step())
     request.num_computed_tokens = request.num_tokens
-    scheduler.take(None)
+    scheduler.finish_step()
     return cached
 
 

@@ -1,4 +1,4 @@
-"""The zero-copy mode in vLLM's workers: vLLM's KV memory is the mapped pool."""
+"""Pages in vLLM's workers: vLLM's KV memory is the mapped pool."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from pando_kv import Client, KvLayout, LayoutMismatchError, LayoutOrder, MappedP
 from pando_kv._open_pool import at_start
 from pando_kv._same_device import require_same_device
 from pando_kv.errors import PandoError
-from pando_kv.vllm.copy_worker import StatedPages, format_of
-from pando_kv.vllm.foreseen_blocks import foreseen_blocks
-from pando_kv.vllm.zero_plan import StepDone, ZeroPlan
+from pando_kv.vllm.pages.foreseen_blocks import foreseen_blocks
+from pando_kv.vllm.pages.stated_pages import StatedPages, format_of
+from pando_kv.vllm.pages.step_plan import StepPlan
 
 _log = logging.getLogger("pando_kv.vllm")
 
 
-class ZeroWorker:
+class PageWorker:
     """Owned by a worker's connector; its thread alone calls it, but for the link.
 
     vLLM allocates its KV memory with one call of `torch.zeros`; that call is answered
@@ -62,7 +62,7 @@ class ZeroWorker:
         if self._memory.uses != 1:
             raise RuntimeError(
                 f"vLLM has allocated its KV memory in {self._memory.uses} calls that "
-                "this version of pando-kv knows; it needs 1. Use the copy mode."
+                "this version of pando-kv knows; it needs 1"
             )
         first = next(iter(kv_caches.values()))
         self._require_layout(self._stated.format or format_of(first), block_tokens)
@@ -72,14 +72,10 @@ class ZeroWorker:
             expected = base + layer * layout.layer_stride
             if kv_caches[name].data_ptr() != expected:
                 raise RuntimeError(
-                    f"the KV memory of layer '{name}' is not in its place in the pool. "
-                    "Use the copy mode."
+                    f"the KV memory of layer '{name}' is not in its place in the pool"
                 )
 
-    def begin(self, plan: ZeroPlan) -> None:
-        pass
-
-    def load(self, plan: ZeroPlan) -> None:
+    def begin_step(self, plan: StepPlan) -> None:
         """The link is made beside the steps, which do not wait for pandod."""
         is_linking = self._linking is not None and self._linking.is_alive()
         if self._linked_to != plan.session_id and not is_linking:
@@ -94,18 +90,6 @@ class ZeroWorker:
             self._linked_to = session_id
         except PandoError as error:
             _log.warning("pandod: %s; tried again with the next step", error)
-
-    def save(self, plan: ZeroPlan) -> None:
-        """Nothing: what is computed is where it is published."""
-
-    def take_received(self) -> set[str]:
-        return set()
-
-    def report(self) -> StepDone:
-        return StepDone()
-
-    def take_bad_blocks(self) -> set[int]:
-        return set()
 
     def _attach(self) -> MappedPool:
         if self._client.pool.is_open:
@@ -179,7 +163,7 @@ def _only_tensor(kv_cache_config: Any) -> Any:
     tensors = kv_cache_config.kv_cache_tensors
     if len(tensors) != 1 or tensors[0].offset != 0:
         raise ValueError(
-            f"pando_zero_copy needs one KV cache tensor for all layers; this model has "
+            f"PandoConnector needs one KV cache tensor for all layers; this model has "
             f"{len(tensors)}. Blocks need none: PandoOffloadingSpec in "
             "docs/engines-vllm.md"
         )
@@ -191,7 +175,7 @@ def _require_capacity(capacity_pages: int, tensor: Any) -> None:
     blocks = tensor.size // page_bytes
     if blocks != capacity_pages:
         raise ValueError(
-            f"pando_zero_copy: the engine has {blocks} blocks and the pool of pandod "
+            f"the engine has {blocks} blocks and the pool of pandod "
             f"{capacity_pages} pages; start the engine with "
             f"--num-gpu-blocks-override {capacity_pages}"
         )

@@ -1,4 +1,4 @@
-"""The zero-copy mode in vLLM's scheduler: admissions and publications.
+"""Pages in vLLM's scheduler: admissions and publications.
 
 The way of a request: its lookup locks the cached prefix and reserves pages for the rest
 of the prompt, one call; its computed pages are published in place, the last publication
@@ -26,11 +26,11 @@ from pando_kv.errors import (
     SessionLimitError,
     UnavailableError,
 )
-from pando_kv.vllm.admitted_request import Admitted
 from pando_kv.vllm.identity import Tokens, can_be_cached, namespace_of
-from pando_kv.vllm.only_session import OnlySession
-from pando_kv.vllm.shared_block_pool import SharedBlockPool
-from pando_kv.vllm.zero_plan import ZeroPlan
+from pando_kv.vllm.pages.admitted_request import Admitted
+from pando_kv.vllm.pages.only_session import OnlySession
+from pando_kv.vllm.pages.shared_block_pool import SharedBlockPool
+from pando_kv.vllm.pages.step_plan import StepPlan
 
 _NO_PAGES = np.empty(0, np.uint32)
 # There is no room, or pandod drains: what waits asks again in its next step.
@@ -39,7 +39,7 @@ _NOT_NOW = (PoolExhaustedError, QuotaExceededError, SessionLimitError, DrainingE
 _FEW_PAGES = 4
 
 
-class ZeroScheduler:
+class PageScheduler:
     """Owned by the scheduler's connector; its thread alone calls it."""
 
     def __init__(
@@ -63,13 +63,12 @@ class ZeroScheduler:
         """Takes vLLM's block pool and its lookups over."""
         pool = manager.block_pool
         if not manager.enable_caching:
-            raise ValueError("pando_zero_copy needs --enable-prefix-caching")
+            raise ValueError("PandoConnector needs --enable-prefix-caching")
         if pool.num_gpu_blocks != self._client.pool.capacity_pages:
             raise ValueError(
-                f"pando_zero_copy: the engine has {pool.num_gpu_blocks} blocks and the "
-                f"pool of pandod {self._client.pool.capacity_pages} pages; start the "
-                f"engine with --num-gpu-blocks-override "
-                f"{self._client.pool.capacity_pages}"
+                f"the engine has {pool.num_gpu_blocks} blocks and the pool of pandod "
+                f"{self._client.pool.capacity_pages} pages; start the engine with "
+                f"--num-gpu-blocks-override {self._client.pool.capacity_pages}"
             )
         pool.__class__ = SharedBlockPool
         pool.adopt(self._allocate, self._give_back, self._promised, self._stash_pages)
@@ -81,7 +80,7 @@ class ZeroScheduler:
     ) -> tuple[Any, int, int]:
         """vLLM's lookup: the blocks and the tokens of the cached prefix. Asked each
         step while a request waits; the match, its lock and its pages are kept. One
-        that is held back is not matched yet: matched_tokens() says so next."""
+        that is held back is not matched yet: is_held_back() says so next."""
         admitted = self._admitted.get(request.request_id)
         if admitted is not None and admitted.is_of_before:
             self._release(request.request_id)
@@ -100,19 +99,10 @@ class ZeroScheduler:
         blocks = self._manager.create_kv_cache_blocks((list(found),))
         return blocks, len(found) * self._block_tokens, 0
 
-    def matched_tokens(self, request: Any, computed: int) -> int | None:
-        """Nothing is to be copied: what is cached is in its place. None: the request
-        is held back."""
-        return None if self._tier_waits.is_held(request.request_id) else 0
+    def is_held_back(self, request: Any) -> bool:
+        return self._tier_waits.is_held(request.request_id)
 
-    def will_load(self, request: Any, block_ids: list[int], tokens: int) -> None:
-        pass
-
-    @property
-    def has_copies_under_way(self) -> bool:
-        return False
-
-    def plan(self, output: Any) -> ZeroPlan:
+    def plan(self, output: Any) -> StepPlan:
         self._session.require()
         for request_id in output.preempted_req_ids or ():
             admitted = self._admitted.get(request_id)
@@ -121,9 +111,9 @@ class ZeroScheduler:
                 self._release(request_id)
         self._pool.begin_step()
         self._tier_waits.begin_step()
-        return ZeroPlan(self._session.session_id)
+        return StepPlan(self._session.session_id)
 
-    def take(self, report: Any) -> None:
+    def finish_step(self) -> None:
         """A step is done: what it has computed is complete."""
         for admitted in self._admitted.values():
             request = admitted.request

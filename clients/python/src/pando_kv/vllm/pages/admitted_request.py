@@ -1,4 +1,4 @@
-"""What the scheduler of the zero-copy mode knows of a request."""
+"""What vLLM's scheduler knows of an admitted request."""
 
 from __future__ import annotations
 

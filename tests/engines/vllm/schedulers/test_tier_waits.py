@@ -1,4 +1,4 @@
-"""vLLM's own Scheduler in place, over a disk tier: what was evicted is loaded while
+"""vLLM's own Scheduler over pages and a disk tier: what was evicted is loaded while
 other requests are scheduled."""
 
 import pytest
@@ -29,7 +29,6 @@ def start(model, pandod):
         alone = SchedulerAlone(
             model,
             pandod.address,
-            zero_copy=True,
             blocks=PAGES,
             options=options,
             **arguments,

@@ -1,4 +1,4 @@
-"""The session that an engine without copies cannot outlive."""
+"""The session that an engine whose KV memory is the pool cannot outlive."""
 
 from __future__ import annotations
 
