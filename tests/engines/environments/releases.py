@@ -27,6 +27,7 @@ _QUICK = {
         "test_signatures.py",
         "schedulers/test_scheduler_alone.py",
         "offloading/test_sharing.py",
+        "offloading/test_events.py",
         "offloading/test_programs.py",
     ],
 }

@@ -130,7 +130,7 @@ class Engine:
                 self._sampling(command, prompts),
                 use_tqdm=False,
             )
-            self._publish_the_rest()
+            self._finish_transfers()
             self.say(
                 seconds=time.perf_counter() - begin,
                 outputs=[list(output.outputs[0].token_ids) for output in outputs],
@@ -170,7 +170,7 @@ class Engine:
         else:
             self.say(**self.look())
 
-    def _publish_the_rest(self) -> None:
+    def _finish_transfers(self) -> None:
         """As an engine that serves does: LLM stops when all outputs are there."""
         connector = self.scheduler.connector if self.scheduler is not None else None
         while connector is not None and connector.has_pending_push_work():

@@ -33,7 +33,12 @@ def test_arguments_that_are_filled_in_are_none_of_vllms_own():
 
 @pytest.mark.parametrize(
     "module",
-    ["pages.connector", "offloading.spec", "offloading.worker", "offloading.device_copies"],
+    [
+        "pages.connector",
+        "offloading.spec",
+        "offloading.worker",
+        "offloading.device_copies",
+    ],
 )
 def test_all_that_is_imported_of_this_vllm_is_there(module):
     importlib.import_module(f"pando_kv.vllm.{module}")

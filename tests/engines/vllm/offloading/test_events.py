@@ -1,6 +1,7 @@
 """vLLM's own events for routers: what they say of Pando's blocks."""
 
 import itertools
+from collections import Counter
 from pathlib import Path
 
 import fleet.routers
@@ -30,6 +31,8 @@ class Router:
         self._decoder = msgspec.msgpack.Decoder(KVEventBatch)
         self.blocks = {}
         """The event of each block, by its group and its hash."""
+        self.reports = Counter()
+        """How often it was told that a block is stored, less how often it is not."""
 
     def read(self):
         while self._socket.poll(0):
@@ -41,12 +44,15 @@ class Router:
         kind = type(event).__name__
         if kind == "AllBlocksCleared":
             self.blocks.clear()
+            self.reports.clear()
         elif event.medium == "CPU" and kind == "BlockStored":
             names = [(event.group_idx, block) for block in event.block_hashes]
             self.blocks |= dict.fromkeys(names, event)
+            self.reports.update(names)
         elif event.medium == "CPU":
             for block in event.block_hashes:
                 self.blocks.pop((event.group_idx, block), None)
+                self.reports[event.group_idx, block] -= 1
 
     def tokens_of(self, prompt):
         """How many tokens of the prompt are there, from its beginning on."""
@@ -72,20 +78,20 @@ def start_reporting(start, tmp_path):
     """Engines that publish events, each with a router that reads them."""
     numbers, routers = itertools.count(), []
 
-    def make(**arguments):
+    def make(options=None, **arguments):
         endpoint = f"ipc://{tmp_path}/events{next(numbers)}"
         config = KVEventsConfig(
             enable_kv_cache_events=True, publisher="zmq", endpoint=endpoint
         )
-        given = {"options": {"self_describing_kv_events": True}} | arguments
-        engine = start(kv_events_config=config, **given)
+        options = {"self_describing_kv_events": True} | (options or {})
+        engine = start(kv_events_config=config, options=options, **arguments)
         router = Router(endpoint)
         routers.append(router)
         # A subscription is in force a moment after the connection.
         seeds = itertools.count(1000)
 
         def hears():
-            engine.ask(f"hello {next(seeds)}", prompt(40, seed=next(seeds)))
+            engine.ask(f"hello {next(seeds)}", prompt(100, seed=next(seeds)))
             router.read()
             return bool(router.blocks)
 
@@ -153,6 +159,59 @@ def test_a_router_hears_what_pando_has_evicted(start_reporting, operator):
     engine.forget()
     assert engine.ask("computed anew", tokens) == 0
     eventually(lambda: router.tokens_of(tokens) == 480)
+
+
+def take_events(engine):
+    """A step without requests, after which a thread looks for what is gone."""
+    engine.step()
+
+
+def push_out(engine):
+    """The engine has what it computed before no more in its own cache."""
+    for seed in (50, 51, 52):
+        engine.ask(f"other {seed}", prompt(700, seed=seed))
+
+
+def test_a_router_knows_what_is_stored_again_before_it_heard_that_it_was_gone(
+    start_reporting, operator
+):
+    """vLLM forgets the tokens of a block that it reports as removed."""
+    engine, router = start_reporting(**PLAIN, blocks=28)
+    tokens = prompt(500, seed=20)
+    engine.ask("computed", tokens)
+    eventually(lambda: router.tokens_of(tokens) == 480)
+    push_out(engine)
+    evict_everything(operator, engine)
+    take_events(engine)
+    eventually(lambda: len(engine.manager._announced._removed) > 15)
+    assert engine.ask("computed anew", tokens) == 0
+    eventually(lambda: router.tokens_of(tokens) == 480)
+    push_out(engine)
+    assert engine.ask("found", tokens) == 480
+
+
+@pytest.mark.parametrize("blocks_per_chunk", [1, 2])
+def test_a_router_that_counts_reports_comes_to_none(
+    blocks_per_chunk, start_reporting, operator
+):
+    """Whatever was stored again, or was found, in between."""
+    chunks = {"blocks_per_chunk": blocks_per_chunk}
+    engine, router = start_reporting(options=chunks, **PLAIN, blocks=28)
+    tokens = prompt(500, seed=21)
+    for turn in range(4):
+        engine.ask(f"turn {turn}", tokens)
+        push_out(engine)
+        if turn % 2:
+            evict_everything(operator, engine)
+    evict_everything(operator, engine)
+
+    def has_heard():
+        take_events(engine)
+        router.read()
+        return not router.blocks
+
+    eventually(has_heard)
+    assert set(router.reports.values()) == {0}
 
 
 def test_a_router_hears_that_pandod_has_begun_anew(start_reporting, pandod):

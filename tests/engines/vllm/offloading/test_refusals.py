@@ -81,3 +81,11 @@ def test_what_was_in_a_block_is_stored_before_the_first_runner_fills_it_with_zer
             reader.ask("1", tokens)
         reader.abort("1")
         reader.run()
+
+
+def test_ranks_of_a_pipeline_are_refused(start):
+    with pytest.raises(
+        ValueError,
+        match="^PandoOffloadingSpec does not support --pipeline-parallel-size above 1$",
+    ):
+        start(pipeline_parallel_size=2)

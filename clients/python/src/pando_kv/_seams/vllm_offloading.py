@@ -52,7 +52,8 @@ LEANS_ON: dict[str, str | None] = {
             "Locality.LOCAL": None,
             "OffloadKey": None,
             "OffloadingEvent": (
-                "keys medium removed [locality] [ownership] [removal_expected]"
+                "keys medium removed [locality] [ownership] [removal_expected] "
+                "[metadata_only]"
             ),
             "get_offload_group_idx": "key",
         }.items()

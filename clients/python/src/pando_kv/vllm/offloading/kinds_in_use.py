@@ -27,6 +27,8 @@ class KindsInUse:
     session_id: int
     numbers: dict[int, int]
     """Of each group, by its index."""
+    identities: list[bytes]
+    """Of these kinds, in the same order."""
 
     def name(
         self, keys: list[OffloadKey], before: dict[int, bytes] | None = None
@@ -112,6 +114,7 @@ class EngineKinds:
             session.epoch,
             session.session_id,
             dict(zip(groups, numbers, strict=True)),
+            [kind.spec.identity for kind in kinds],
         )
 
     def _shared_kinds(self) -> list[Kind]:

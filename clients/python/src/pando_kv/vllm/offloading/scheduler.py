@@ -64,9 +64,14 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
     """vLLM's scheduler owns it; its thread alone calls it."""
 
     def __init__(
-        self, client: Client, is_changed: threading.Event, config: OffloadingConfig
+        self,
+        client: Client,
+        is_changed: threading.Event,
+        config: OffloadingConfig,
+        announcer: Client | None = None,
     ) -> None:
-        """`client` has `away_after`; `is_changed` is set when its session is lost."""
+        """`client` has `away_after`; `is_changed` is set when its session is lost.
+        `announcer` is there if vLLM publishes events."""
         self._access = StepAccess(client)
         self._config = config
         self._names = itertools.count(1 + secrets.randbits(62))
@@ -79,10 +84,9 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         # and its step.
         self._after_flush: list[tuple[int, list[int], set[int]]] = []
         self._kinds = EngineKinds(client, is_changed, config)
-        # vLLM takes its events only if it publishes them.
         self._announced: AnnouncedBlocks | None = None
-        if config.enable_kv_cache_events:
-            self._announced = AnnouncedBlocks(client, self._kinds)
+        if announcer is not None:
+            self._announced = AnnouncedBlocks(announcer, self._kinds)
 
     # Loads.
 
@@ -98,7 +102,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             return LookupResult.RETRY
         if answer < NOT_LOOKED_AT:
             if self._announced is not None:
-                self._announced.add_found(key)
+                self._announced.add([key])
             return LookupResult.HIT
         if answer == PENDING:
             return LookupResult.HIT_PENDING
@@ -224,6 +228,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         stored = [wanted[index] for index in chosen]
         for key in stored:
             blocks.storing[key] = reservation
+        if self._announced is not None:
+            self._announced.expect(stored)
         if stored:
             self._holders[blocks] = None
         spec = BlockPlaces(places[chosen].tolist(), kinds.epoch, kinds.session_id)
@@ -240,7 +246,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         for reservation in {blocks.storing.pop(key) for key in keys}:
             self._access.give_back(partial(finish, reservation))
         if success and self._announced is not None:
-            self._announced.add_stored(keys)
+            self._announced.add(keys)
         if not blocks.locks and not blocks.storing:
             self._holders.pop(blocks, None)
 

@@ -35,23 +35,30 @@ class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
 
     def get_manager(self) -> OffloadingManager:
         if self._manager is None:
-            client, is_changed = self._connect("scheduler")
-            self._manager = SharedBlocks(client, is_changed, self.config)
+            client, is_changed = self._connect("scheduler", CALL_SECONDS)
+            announcer = None
+            # vLLM takes its manager's events only if it publishes them.
+            if self.config.enable_kv_cache_events:
+                announcer, _ = self._connect("events")
+            self._manager = SharedBlocks(client, is_changed, self.config, announcer)
         return self._manager
 
     def get_worker(self, kv_caches: CanonicalKVCaches) -> OffloadingWorker:
         if self._worker is None:
-            client, is_changed = self._connect(f"rank {self.config.parallel.rank}")
+            side = f"rank {self.config.parallel.rank}"
+            client, is_changed = self._connect(side, CALL_SECONDS)
             self._worker = PandoWorker(client, is_changed, self.config, kv_caches)
         return self._worker
 
-    def _connect(self, side: str) -> tuple[Client, threading.Event]:
+    def _connect(
+        self, side: str, away_after: float | None = None
+    ) -> tuple[Client, threading.Event]:
         is_changed = threading.Event()
         client = Client(
             self.extra_config.get("pando_address") or "",
             name=f"vllm {side} {os.getpid()}",
             token=os.environ.get("PANDO_TOKEN") or None,
             on_session_lost=lambda _: is_changed.set(),
-            away_after=CALL_SECONDS,
+            away_after=away_after,
         )
         return client, is_changed

@@ -75,6 +75,11 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
     def _option(self, name: str, default: Any) -> Any:
         return self._kv_transfer_config.get_from_extra_config(name, default)
 
+    @property
+    def requires_kv_delivery(self) -> bool:
+        """What is not published is a miss later."""
+        return False
+
     # In the workers.
 
     def get_mem_pool_context(self) -> AbstractContextManager[None]:
