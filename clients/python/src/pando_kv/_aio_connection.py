@@ -312,8 +312,8 @@ class Connection:
         call = without_wait(call) if waits else call
         answer: Awaitable[Any] = taking
         if waits and not taking.done():
-            # Nobody wants what it waits for. Nothing tells a lane that its task is
-            # cancelled: sent again without the wait, the call ends the first one, or
+            # The caller wants the answer no more, and nothing tells a lane that a task
+            # is cancelled. Sent again without the wait, the call ends the first one or
             # learns what that has brought meanwhile.
             taking.cancel()
             await asyncio.wait([taking])

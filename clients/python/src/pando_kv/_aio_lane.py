@@ -6,7 +6,7 @@ import asyncio
 import threading
 from typing import Any
 
-# Seconds between two looks at a lane whose answers nobody announces any more.
+# Seconds between two looks at a lane whose answers are not announced any more.
 _LOOK = 0.1
 
 
@@ -53,7 +53,7 @@ class AnswerWaits:
             self.lane.await_answers(seen, _LOOK)
 
     def _tell(self, done: asyncio.Future[None]) -> bool:
-        """False: the event loop is closed, and nobody waits any more."""
+        """False: the event loop is closed, and no task waits any more."""
         try:
             self._loop.call_soon_threadsafe(_set, done)
         except RuntimeError:

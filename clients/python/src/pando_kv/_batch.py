@@ -178,8 +178,9 @@ class CallList(Generic[LockT]):
 def give_up(
     untaken: Iterable[tuple[BatchAnswer[Any], E | None]], error: BaseException
 ) -> list[tuple[Call[Any], E]]:
-    """Nobody takes these answers any more: locks that calls were to release which have
-    not begun are held again. The calls that have begun, with their exchanges."""
+    """For answers that are not taken any more. Locks are held again if the calls that
+    were to release them have not begun. Returns the calls that have begun, with their
+    exchanges."""
     begun = []
     for answer, first in untaken:
         answer.fail(error)

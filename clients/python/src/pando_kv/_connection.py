@@ -355,7 +355,7 @@ class Connection:
         """Asks until the server says what became of a call. At the end of the session
         there is nothing left of it."""
         if call.pending_wait:
-            # Nobody wants what it waits for: sent again, it waits no longer.
+            # The caller wants the answer no more: sent again, the call does not wait.
             call, first = without_wait(call), None
         if call.undo is not None and first is None:
             call = call.undo()

@@ -8,7 +8,7 @@ from pando_kv._request_client import Lock
 
 
 class HeldPrefix:
-    """Whoever gets a lock from here releases it."""
+    """A caller that gets a lock from here releases it."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()

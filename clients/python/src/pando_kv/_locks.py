@@ -46,8 +46,8 @@ class LockHandle:
 
     @property
     def is_in_doubt(self) -> bool:
-        """An insert that was to move it got no answer: nobody knows where it ends, and
-        nothing more can be inserted after it."""
+        """An insert that was to move it got no answer: its end is unknown, and nothing
+        more can be inserted after it."""
         return self._is_in_doubt
 
     def __repr__(self) -> str:

@@ -31,7 +31,7 @@ class Presence:
     ) -> None:
         """`away_after` is the timeout of the calls of requests; None: pandod is never
         away. `answers` makes such a call, and says whether there was an answer. Once
-        `closing` is set nobody looks out any more."""
+        `closing` is set no thread looks out any more."""
         self.away_after = away_after
         self.is_away = False
         self._answers = answers

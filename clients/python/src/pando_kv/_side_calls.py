@@ -30,8 +30,8 @@ def wait_seconds(name: str, value: Any) -> float:
 
 
 class SideCalls:
-    """Begins them; the scheduler's thread alone calls it. Those that nobody wants any
-    more count until they are over. No exit of the process waits for them."""
+    """Begins them; the scheduler's thread alone calls it. Those that are not wanted
+    any more count until they are over. No exit of the process waits for them."""
 
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []

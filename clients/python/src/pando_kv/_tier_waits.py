@@ -56,12 +56,12 @@ class TierWaits:
     alone calls it. What is loaded for a request, or cached by then, is locked until it
     is admitted or its time is up. So no more is loaded than there is room for: prompts
     beyond that stay in the queue, if a tier of this machine has them, until others are
-    admitted. For what another worker computes nobody waits, as some publish it only at
-    the end of their requests.
+    admitted. No request waits for what another worker computes, as some publish it only
+    at the end of their requests.
     """
 
     def __init__(self, client: Client, seconds: float) -> None:
-        """Nobody waits longer than `seconds`; with 0 nothing is asked."""
+        """No request waits longer than `seconds`; with 0 nothing is asked."""
         self._client = client
         self._seconds = seconds
         self._calls = SideCalls()

@@ -75,7 +75,7 @@ class Publication:
     existing: Uint32Array
     """The cache's pages of what was cached already, the front of what was published."""
     is_answered: bool = True
-    """Nobody knows what became of the pages otherwise."""
+    """Otherwise it is unknown what became of the pages."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Publisher:
                 held.publishing = self._collect(held, end)
 
     def _may_publish(self, held: HeldPrefix | None) -> bool:
-        """KV of other weights than its prefix's is nobody's prefix."""
+        """KV of other weights than its prefix's is not published."""
         if held is None or not held.lock_id:
             return False
         return bool(held.weights == self._cache.weights)

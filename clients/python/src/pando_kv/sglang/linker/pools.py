@@ -57,7 +57,7 @@ def device_pool_group(params: Any, components: set[ComponentType]) -> DevicePool
 def _own_group(
     pool: Any, params: Any, components: set[ComponentType]
 ) -> DevicePoolGroup | None:
-    """None for pools that SGLang groups by itself, or that nobody knows."""
+    """None for pools that SGLang groups by itself, or that are not known here."""
     page = params.page_size
     if type(pool) is MHATokenToKVPool and components == _FULL:
         layers = {layer: layer for layer in range(pool.layer_num)}

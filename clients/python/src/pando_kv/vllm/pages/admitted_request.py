@@ -18,7 +18,7 @@ class Admitted:
     lock: Lock
     blocks: list[Any]
     """Those that were matched. They are referenced, as a request's are: vLLM takes a
-    block that nobody references for a free one."""
+    block without references for a free one."""
     published: int
     """Tokens up to the lock."""
     preemptions: int

@@ -223,7 +223,7 @@ class PageScheduler:
             # The call was not made: it is when pandod answers, if the request runs on.
             return
         except (DeadlineError, UnavailableError) as error:
-            # Nobody knows whose they are: they are used no more.
+            # It is unknown whose they are: they are used no more.
             self._session.go_on(error)
             self._pool.publish(page_ids)
         except PandoError as error:

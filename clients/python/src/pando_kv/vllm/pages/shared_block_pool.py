@@ -22,8 +22,8 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
     is published, by whomever, is kept by its request's lock and counted by vLLM's
     references, no more.
 
-    Put in the place of the class of vLLM's pool, so that whoever has a reference to it
-    has this. Not thread-safe: vLLM's scheduler is one thread.
+    Put in the place of the class of vLLM's pool, so that each holder of a reference to
+    the pool has this. Not thread-safe: vLLM's scheduler is one thread.
     """
 
     def adopt(
