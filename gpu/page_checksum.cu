@@ -11,12 +11,12 @@ namespace {
 constexpr uint32_t kLanes = 32;
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kThreads / kLanes;
-// Tiles of one page: so many that the one atomic addition of a block costs
-// nothing beside them.
+// The number of tiles, all of one page, that a thread block adds up: so many
+// that the block's one atomic addition costs nothing beside them.
 constexpr uint32_t kTilesPerBlock = 4 * kWarps;
 constexpr uint32_t kMaxGridY = 65535;
 
-// The sum that one lane adds for a tile of whole words.
+// Returns the sum that one lane adds for a tile of whole words.
 __device__ uint64_t SumAligned(const ChecksumTile& tile, uint32_t lane) {
   constexpr uint32_t kLoads = kTileBytes / kWordBytes / kLanes;
   const auto* const from = reinterpret_cast<const ulonglong2*>(tile.from);
@@ -56,7 +56,8 @@ __device__ uint64_t SumOfWarp(uint64_t sum) {
   return sum;
 }
 
-// blockIdx.x is the page, blockIdx.y a part of it.
+// blockIdx.x is the page, blockIdx.y the part of the page that the thread block
+// adds up.
 template <bool kIsAligned>
 __global__ void __launch_bounds__(kThreads)
     ChecksumKernel(PageChecksumPlan plan, unsigned long long* checksums) {

@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kLanes = 32;
 constexpr uint32_t kThreads = 256;
 constexpr uint32_t kWarps = kThreads / kLanes;
-// How many loads a lane begins before its first store.
+// The number of loads that a lane begins before its first store.
 constexpr uint32_t kInFlight = 4;
 
 template <typename Word>
@@ -31,7 +31,7 @@ __device__ void CopyTileByWarp(const CopyTile& tile, uint32_t lane) {
   }
 }
 
-// A warp for each tile; blockIdx.y is the piece.
+// Each warp copies one tile; blockIdx.y is the piece.
 template <typename Word>
 __global__ void __launch_bounds__(kThreads) CopyKernel(PageCopyPlan plan) {
   const uint64_t tile = uint64_t{blockIdx.x} * kWarps + threadIdx.x / kLanes;

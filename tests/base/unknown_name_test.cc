@@ -18,7 +18,8 @@ TEST(UnknownName, ANameThatIsLikeNoneSuggestsNone) {
   EXPECT_EQ(UnknownName("verb", "", {"a"}), "unknown verb ''; see --help");
 }
 
-// Else each short name would be like every other one.
+// If the common beginning counted, each short name would be similar to all
+// others.
 TEST(UnknownName, WhatAllNamesBeginWithDoesNotMakeThemAlike) {
   EXPECT_EQ(UnknownName("environment variable", "PANDO_FOO",
                         {"PANDO_TCP", "PANDO_HTTP", "PANDO_SOCKET"}),

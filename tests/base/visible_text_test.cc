@@ -15,7 +15,8 @@ TEST(VisibleText, WhatCanBeSeenStaysAsItIs) {
 TEST(VisibleText, ControlCharactersAreEscaped) {
   EXPECT_EQ(VisibleText("\x1b[31m\n\x7f"), R"(\u001b[31m\u000a\u007f)");
   EXPECT_EQ(VisibleText(std::string("a\0b", 3)), R"(a\u0000b)");
-  // C1, by which a terminal may be told as much in one character.
+  // C1 controls are single characters that command a terminal as escape
+  // sequences do.
   EXPECT_EQ(VisibleText("\u0080\u009b31m\u009f\u00a0"),
             "\\u0080\\u009b31m\\u009f\u00a0");
 }
@@ -28,7 +29,7 @@ TEST(VisibleText, WhatTurnsTheDirectionOfWritingIsEscaped) {
 
 TEST(VisibleText, BytesThatAreNoUtf8AreEscaped) {
   EXPECT_EQ(VisibleText("a\x80\xc3"), R"(a\x80\xc3)");
-  EXPECT_EQ(VisibleText("\xc0\x9b"), R"(\xc0\x9b)");          // too long a form
+  EXPECT_EQ(VisibleText("\xc0\x9b"), R"(\xc0\x9b)");          // overlong form
   EXPECT_EQ(VisibleText("\xed\xa0\x80"), R"(\xed\xa0\x80)");  // a surrogate
   EXPECT_EQ(VisibleText("\xf4\x90\x80\x80"), R"(\xf4\x90\x80\x80)");
   EXPECT_EQ(VisibleText("\xff\xe2\x80"), R"(\xff\xe2\x80)");

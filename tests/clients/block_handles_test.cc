@@ -1,4 +1,4 @@
-// Where the prompts of a trace begin, for a worker that names what it sent.
+// Tests the handles that BlockHandles finds for the prompts of a trace.
 #include "replay/block_handles.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// A client reads what it shows from files, all of which must be good.
+// Tests that a client reads its credentials from files, and refuses bad ones.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -36,7 +36,7 @@ class ClientAccessTest : public testing::Test {
 
 TEST_F(ClientAccessTest, EachFileMustBeReadableAndNotEmpty) {
   EXPECT_TRUE(Read("/good", "/good", "/good").ok());
-  // The last one is a folder.
+  // The last of these names gives a folder.
   for (const std::string bad : {"/empty", "/none", "/"}) {
     for (const absl::Status& status :
          {Read(bad, "/good", "/good"), Read("/good", bad, "/good"),

@@ -1,4 +1,5 @@
-// pandod dies between the token and the memory: the client asks for both again.
+// Tests that a client asks for a token and the memory again when pandod dies
+// between the two.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -15,11 +16,11 @@
 namespace pando {
 namespace {
 
-// Stands at the path of the memory socket for one connection, which it serves
-// as a pandod that dies does; then gives the path back.
+// Takes the place of the memory socket until one connection arrives, and ends
+// that connection as if pandod had died.
 class DyingMemorySocket {
  public:
-  // `answer`: what the peer gets before the connection ends.
+  // `answer` is what the peer gets before the connection ends.
   DyingMemorySocket(std::filesystem::path path, std::string answer)
       : path_(std::move(path)), answer_(std::move(answer)) {
     std::filesystem::rename(path_, Real());
@@ -46,7 +47,7 @@ class DyingMemorySocket {
       EXPECT_EQ(recv(peer.get(), token, sizeof(token), MSG_WAITALL), 16);
       send(peer.get(), answer_.data(), answer_.size(), MSG_NOSIGNAL);
     }
-    // Unread bytes make it a reset.
+    // If there are unread bytes, the close is a reset for the peer.
   }
 
   const std::filesystem::path path_;
@@ -55,7 +56,7 @@ class DyingMemorySocket {
   std::thread thread_;
 };
 
-// The next pandod, which does not know the token.
+// The answer of the next pandod, which does not know the token.
 const std::string kRefusal("PNDO\1\0\0\0\1\0\0\0\0\0\0\0", 16);
 
 class AttachRepeatTest : public PandodTest,

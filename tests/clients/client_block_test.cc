@@ -1,4 +1,4 @@
-// Blocks by the C++ client, against a real pandod.
+// Tests blocks with the C++ client, against a real pandod.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -39,7 +39,8 @@ class ClientBlockTest : public PandodTest {
   static uint32_t Open(Client& client, const KindSpec& spec = Spec()) {
     return client.blocks().OpenKinds(std::span(&spec, 1)).value()[0].number;
   }
-  // Stores these keys as blocks of bytes that are the first of their key.
+  // Stores a block for each key. Each byte of a block is the first byte of its
+  // key.
   static void Store(Client& client, uint32_t kind, const std::string& keys) {
     BlockClient blocks = client.blocks();
     BlockMemory memory = blocks.AttachMemory().value();
@@ -206,8 +207,8 @@ TEST_F(ClientBlockTest, WithoutAServerCallsFail) {
                               .status()));
 }
 
-// Calls over gRPC of which the server's answers are lost, until the connection
-// breaks.
+// A client that calls over gRPC through a relay. A test can make the relay drop
+// the answers of pandod, until the test breaks the connection.
 class ClientBlockSettlesTest : public ClientBlockTest {
  protected:
   void SetUp() override {

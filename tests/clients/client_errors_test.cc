@@ -1,4 +1,4 @@
-// Statuses made from what gRPC delivers.
+// Tests the statuses that the client makes from those of gRPC.
 #include <grpcpp/support/status.h>
 #include <gtest/gtest.h>
 

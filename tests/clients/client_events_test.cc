@@ -1,4 +1,4 @@
-// Watching what enters and leaves the cache, against a real pandod.
+// Tests watches of what enters and leaves the cache, against a real pandod.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -21,7 +21,7 @@ class ClientEventsTest : public PandodTest {
     ASSERT_TRUE(done.ok()) << done.status();
   }
 
-  // The next event; it must be of this kind.
+  // Returns the next event, which must be of this kind.
   template <typename Kind>
   static Kind Take(EventWatch& watch, Event* whole = nullptr) {
     const absl::StatusOr<Event> event = watch.Next();

@@ -1,4 +1,4 @@
-// Calls of the C++ client over shared memory, against a real pandod.
+// Tests calls of the C++ client over shared memory, against a real pandod.
 #include <array>
 #include <atomic>
 #include <thread>
@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Computes and publishes what of `prompt` is not cached.
+// Computes and publishes the part of `prompt` that is not cached.
 absl::Status Serve(Client& client, const std::vector<Token>& prompt) {
   absl::StatusOr<Match> match = client.MatchPrefix(
       prompt,

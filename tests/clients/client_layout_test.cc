@@ -1,4 +1,5 @@
-// Strides and fingerprints, computed exactly as pandod does.
+// Tests that the client computes strides and fingerprints exactly as pandod
+// does.
 #include <gtest/gtest.h>
 
 #include "pando/pool.h"
@@ -33,7 +34,7 @@ TEST(ClientLayoutTest, StridesOfPageFirst) {
   EXPECT_EQ(layout.page_stride, 768u);
 }
 
-// The value that the server's own test has for this layout.
+// A test of pandod expects the same value for this layout.
 TEST(ClientLayoutTest, FingerprintIsTheServers) {
   EXPECT_EQ(Fingerprint(Layout(LayoutOrder::kLayerFirst), "m"),
             0x3bddbbfc3876f71bu);

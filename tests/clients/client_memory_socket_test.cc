@@ -1,4 +1,5 @@
-// The client's side of the memory socket, against a server that says anything.
+// Tests the client's side of the memory socket, against a server that may say
+// anything.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -165,7 +166,7 @@ TEST_F(MemorySocketClientTest, AServerThatHangsUpIsUnavailable) {
 TEST_F(MemorySocketClientTest, ASilentServerIsNotWaitedForForever) {
   const auto shards = Receive(
       [](int socket) {
-        // Silent until the client gives up.
+        // The server is silent until the client gives up.
         char byte;
         recv(socket, &byte, 1, 0);
       },

@@ -1,4 +1,4 @@
-// A pool whose layout the first worker that attaches says.
+// Tests a pool that gets its layout from the first worker that attaches.
 #include <thread>
 
 #include "pando/operator.h"

@@ -1,4 +1,5 @@
-// Asking about the cache as a whole, without a session, of a real pandod.
+// Tests calls about the cache as a whole, which need no session, against a real
+// pandod.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -136,7 +137,7 @@ TEST_F(ClientOperatorTest, TellsWhatIsLearntOfReuseWhileItIs) {
   ASSERT_TRUE(client->TakeLock(Prompt(2 * kPageTokens)).ok());
   const Stats stats = *asked->GetStats();
   ASSERT_TRUE(stats.reuse.has_value());
-  EXPECT_EQ(stats.reuse->requested_pages, 3u + 2u);  // inserted, locked
+  EXPECT_EQ(stats.reuse->requested_pages, 3u + 2u);  // insert, lock
   EXPECT_EQ(stats.reuse->hit_pages, 2u);
   EXPECT_EQ(stats.reuse->lru_hit_pages, 2u);
 }
@@ -159,7 +160,7 @@ TEST_F(ClientOperatorTest, WatchesWhatEntersTheCache) {
   Publish(*client, 2);
   auto asked = Ask();
   const auto watch = asked->WatchEvents();
-  asked.reset();  // a watch may outlive it
+  asked.reset();  // the watch outlives the operator
   EXPECT_TRUE(std::holds_alternative<AllBlocksCleared>(watch->Next()->what));
   const Event stored = *watch->Next();
   EXPECT_EQ(std::get<BlocksStored>(stored.what).tokens,
@@ -199,7 +200,7 @@ TEST_F(ClientOperatorTest, AFileThatCannotBeReadIsNamed) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("/none"));
 }
 
-// A pandod that knows one reader, by a token.
+// A pandod with one reader, which it knows by a token.
 class GuardedOperatorTest : public ClientOperatorTest {
  protected:
   static constexpr const char* kToken = "the-token-of-a-reader-and-of-nobody";

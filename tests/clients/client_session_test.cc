@@ -1,4 +1,4 @@
-// The fate of a session when the connection or pandod breaks.
+// Tests what becomes of a session when the connection or pandod breaks.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -42,14 +42,15 @@ TEST_F(ClientSessionTest, ABrokenConnectionResumesTheSession) {
   relay.Cut();
   ASSERT_TRUE(Eventually([&] { return relay.accepted() == 2; }));
   ASSERT_TRUE(Eventually([&] { return client->DescribePool().ok(); }));
-  // Longer than the grace: a session that was not resumed would be lost.
+  // The test waits for longer than the grace, after which a session that was
+  // not resumed would be lost.
   EXPECT_FALSE(lost.WaitForNotificationWithTimeout(absl::Seconds(3)));
   EXPECT_EQ(client->session_id(), session);
   EXPECT_TRUE(lock.Release().ok());
 }
 
-// Calls over gRPC of which the server's answers are lost, until the connection
-// breaks.
+// A client that calls over gRPC through a relay. A test can make the relay drop
+// the answers of pandod, until the test breaks the connection.
 class ClientSettlesTest : public PandodTest {
  protected:
   void SetUp() override {
@@ -72,7 +73,8 @@ class ClientSettlesTest : public PandodTest {
   }
 
   Stats Held() { return observer_->GetStats().value(); }
-  // After the call the server holds what it brought, and then nothing.
+  // Expects that pandod holds what `call` brought, although its answer was
+  // lost, and that the client gives all of it back after the connection breaks.
   void ExpectGivenBack(const std::function<bool(const Stats&)>& brought,
                        const std::function<absl::Status()>& call) {
     relay_->Mute();
@@ -111,8 +113,9 @@ TEST_F(ClientSettlesTest, PagesWithoutAnAnswerAreGivenBack) {
                   [this] { return client_->AllocatePages(3).status(); });
 }
 
-// The server has moved the lock; where the client thinks that it is, the second
-// page would be cached as the first one of another prompt.
+// pandod has moved the lock, but the client does not know that. If the client
+// inserted the second page after the lock's old end, the page would be cached
+// as the first page of another prompt.
 TEST_F(ClientSettlesTest, NothingIsInsertedAfterALockWhoseEndIsNotKnown) {
   const std::vector<Token> prompt = Prompt(32);
   Match match =
@@ -193,8 +196,8 @@ TEST_F(ClientSessionTest, ARestartOpensANewSessionAndVoidsOldHandles) {
 }
 
 TEST_F(ClientSessionTest, AnOldHandleIsRefusedByTheNewServerItself) {
-  // The client may not have noticed the restart when a call is made; the
-  // server must not take the old session for one of its own.
+  // The client may make a call before it notices the restart. The new pandod
+  // must not take the old session for one of its own.
   const auto client = Connect();
   const ReservedPages pages = *client->AllocatePages(1);
   pandod_->Kill();

@@ -1,4 +1,4 @@
-// The calls of the client, against a real pandod.
+// Tests the calls of the client, against a real pandod.
 #include "pando/client.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using testing::SizeIs;
 
 using ClientTest = PandodTest;
 
-// Admits a request for `prompt` that computes all of its last token.
+// Admits a request for `prompt` that computes at least the last token.
 Match Admit(Client& client, const std::vector<Token>& prompt) {
   absl::StatusOr<Match> match = client.MatchPrefix(
       prompt, {.max_tokens = static_cast<uint32_t>(prompt.size()) - 1,
@@ -110,7 +110,7 @@ TEST_F(ClientTest, AnInsertNeedNotSendThePromptAgain) {
   const auto client = Connect();
   const std::vector<Token> prompt = Prompt(40);
   Match match = Admit(*client, prompt);
-  const std::vector<Token> generated(8, 7);  // 48 tokens: three whole pages
+  const std::vector<Token> generated(8, 7);  // three pages with the prompt
   const auto insert = client->Insert(generated, match.reserved.ids,
                                      {.lock = &match.lock,
                                       .lock_action = LockAction::kUnlock,

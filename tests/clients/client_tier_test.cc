@@ -1,5 +1,5 @@
-// A match and a score tell of tiers, and a match loads from one, against a real
-// pandod.
+// Tests that matches and scores tell what a tier has, and that a match loads
+// from a tier, against a real pandod.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -20,11 +20,12 @@ class ClientTierTest : public PandodTest {
             "--tier-min-load-tokens=16"};
   }
 
-  // The prompt is in the tier alone.
+  // Puts a prompt into the tier, and evicts it from the pool.
   void Store(Client& client, const std::vector<Token>& prompt) {
     ASSERT_TRUE(Eventually([&] {
       Compute(client, prompt);
-      // Pages that are evicted before they are stored are computed again.
+      // The next attempt computes pages again that were evicted before they
+      // were stored.
       return client.Evict(kPoolPages).ok() &&
              client.MatchPrefix(prompt, {.load = Load::kNo})->loadable_tokens ==
                  prompt.size();
@@ -65,7 +66,8 @@ TEST_F(ClientTierTest, AMatchThatAsksIsToldWhatIsOnDisk) {
 
 TEST_F(ClientTierTest, AMatchThatWaitsLoadsWhatIsOnDisk) {
   const auto client = Connect();
-  // A load may be over before the call waits for it.
+  // A load may be over before the call waits for it, so there are several
+  // attempts.
   ASSERT_TRUE(Eventually([&] {
     Store(*client, Prompt(kTokens));
     const Match match = *client->MatchPrefix(

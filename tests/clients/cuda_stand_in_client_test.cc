@@ -1,5 +1,5 @@
-// The C++ client on a CUDA pool of a real pandod, both on the stand-in for the
-// driver: no GPU is seen here, and no kernel runs.
+// Tests the C++ client on a CUDA pool of a real pandod. Both use the stand-in
+// for the driver, so the tests show nothing about a GPU, and run no kernel.
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 class CudaStandInClientTest : public PandodTest {
  protected:
   void SetUp() override {
-    setenv("LD_LIBRARY_PATH", STAND_IN_FOLDER, 1);  // of pandod
+    setenv("LD_LIBRARY_PATH", STAND_IN_FOLDER, 1);  // for pandod
     PandodTest::SetUp();
   }
 
@@ -32,7 +32,7 @@ class CudaStandInClientTest : public PandodTest {
     return {"--pool-memory=cuda", "--pool-devices=0,1"};
   }
 
-  // The next call of `function` in this process returns `result`.
+  // Makes the next call of `function` in this process return `result`.
   static void FailOnce(const char* function, int result) {
     Control<decltype(CudaStandInFail)>("CudaStandInFail")(function, result, 1);
   }
@@ -42,8 +42,8 @@ class CudaStandInClientTest : public PandodTest {
         ignores);
   }
 
-  // Anything that maps a shard and was not taken down, but for ranges of
-  // addresses, which are kept.
+  // Returns how many shards are mapped. Expects that this process holds nothing
+  // else of the driver, except ranges of addresses, which are kept.
   static int Mappings() {
     const CudaStandInHeld held =
         Control<decltype(CudaStandInCount)>("CudaStandInCount")();
@@ -77,7 +77,7 @@ TEST_F(CudaStandInClientTest, BytesWrittenByOneWorkerAreReadByAnother) {
 
 TEST_F(CudaStandInClientTest, AMappingIsMadeAtTheAddressesOfOneThatIsGone) {
   const auto client = Connect();
-  // The kernel gives these only to callers that ask for them.
+  // The kernel gives these addresses only to callers that ask for them.
   std::vector<std::byte*> addresses;
   for (uintptr_t address : {0x2000'0000'0000, 0x2001'0000'0000}) {
     addresses.push_back(reinterpret_cast<std::byte*>(address));
@@ -89,7 +89,8 @@ TEST_F(CudaStandInClientTest, AMappingIsMadeAtTheAddressesOfOneThatIsGone) {
   }
 }
 
-// An H100's driver (580) did not give the address of a range that was freed.
+// The driver of an H100 (version 580) once refused the address of a range that
+// had been freed.
 TEST_F(CudaStandInClientTest,
        NoDriverCanRefuseTheAddressesOfAMappingThatIsGone) {
   const auto client = Connect();
@@ -166,7 +167,7 @@ TEST_F(CudaStandInClientTest, AMappingThatFailsIsSaidAndLeavesNothing) {
 TEST_F(CudaStandInClientTest, AnAddressThatTheDriverFailsToReserveIsSaid) {
   const auto client = Connect();
   FailOnce("cuMemAddressReserve", 800);
-  // No range is kept there.
+  // The client keeps no range at this address.
   auto* const address = reinterpret_cast<std::byte*>(0x2002'0000'0000);
   const absl::Status status =
       client->AttachPool({.addresses = {address, nullptr}}).status();

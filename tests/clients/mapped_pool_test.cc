@@ -1,4 +1,4 @@
-// Mapping shards and finding the KV of a head in them.
+// Tests mappings of shards, and the addresses that a head's KV has in them.
 #include "pando/mapped_pool.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@
 namespace pando {
 inline namespace client {
 
-// A friend of MappedPool, for Map.
+// A fixture that calls MappedPool::Map as a friend.
 class MappedPoolTest : public testing::Test {
  protected:
   static absl::StatusOr<MappedPool> Map(
@@ -29,8 +29,9 @@ class MappedPoolTest : public testing::Test {
 
 namespace {
 
-// 2 layers, 2 heads of 4 floats, 4 pages of 16 tokens: a head has 16 bytes, a
-// token 32, a plane of a page 512, a page of a layer 1024.
+// Returns a layout with 2 layers, 2 heads of 4 floats, and 4 pages of 16
+// tokens. A head has 16 bytes, a token 32, a plane of a page 512, and a page of
+// a layer 1024.
 KvLayout Layout(LayoutOrder order) {
   const bool layer_first = order == LayoutOrder::kLayerFirst;
   return {.layers = 2,
@@ -144,7 +145,7 @@ TEST_F(MappedPoolTest, AnAddressThatIsTakenIsRefused) {
 
 TEST_F(MappedPoolTest, OnlyTheShardsThatAreAskedForAreMapped) {
   PoolDescription pool = Pool(LayoutOrder::kLayerFirst, 3);
-  pool.shards[0].device = "tape";  // could not be mapped
+  pool.shards[0].device = "tape";  // a device that cannot be mapped
   const auto mapped = Map(std::move(pool), 1, Memory(3), {}, {1});
   ASSERT_TRUE(mapped.ok()) << mapped.status();
   *mapped->KeyAddress(0, 1, 0, 0, /*shard=*/1) = std::byte{7};

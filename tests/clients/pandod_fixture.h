@@ -25,7 +25,7 @@ inline constexpr uint32_t kPageTokens = 16;
 inline constexpr uint32_t kPoolPages = 65;
 inline constexpr uint32_t kMaxTokens = 4096;
 
-// A real pandod on a Unix socket in a folder of its own.
+// Runs a real pandod on a Unix socket in a folder of its own.
 class PandodTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -40,7 +40,7 @@ class PandodTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // Flags of pandod beside its socket.
+  // Returns the flags of pandod other than its socket.
   virtual std::vector<std::string> Flags() const {
     return {"--http",
             "",
@@ -62,7 +62,7 @@ class PandodTest : public testing::Test {
             "--log-level",
             "error"};
   }
-  // Flags beside those that most tests have.
+  // Returns flags in addition to those of Flags().
   virtual std::vector<std::string> MoreFlags() const { return {}; }
 
   void StartPandod() {
@@ -77,7 +77,7 @@ class PandodTest : public testing::Test {
 
   std::string socket_path() const { return folder_ / "pando.sock"; }
 
-  // Connects; the test ends here if it cannot.
+  // Returns a connected client. Aborts if it cannot connect.
   std::unique_ptr<Client> Connect(ConnectOptions options = {}) {
     if (options.address.empty()) options.address = "unix:" + socket_path();
     if (options.name.empty()) options.name = "test";
@@ -95,14 +95,15 @@ class PandodTest : public testing::Test {
   std::optional<PandodProcess> pandod_;
 };
 
-// Different seeds differ in their first token.
+// Returns a prompt. Prompts with different seeds differ in their first token.
 inline std::vector<Token> Prompt(size_t tokens, uint32_t seed = 1) {
   std::vector<Token> prompt(tokens);
   std::iota(prompt.begin(), prompt.end(), seed * 100'000);
   return prompt;
 }
 
-// Waits for what another process or thread brings about.
+// Waits until `holds` returns true, which another process or thread brings
+// about. Returns false if that takes longer than 30 seconds.
 inline bool Eventually(const std::function<bool()>& holds) {
   const absl::Time deadline = absl::Now() + absl::Seconds(30);
   while (!holds()) {

@@ -13,15 +13,17 @@
 namespace pando {
 
 // Passes bytes between a Unix socket and a server behind it, and cuts the
-// connections on demand: a network that breaks while both ends live on.
+// connections on demand. It stands for a network that breaks while both ends
+// live on.
 class Relay {
  public:
   Relay(const std::string& path, std::string server);
   ~Relay();
 
-  // Breaks every connection of now; later ones are accepted.
+  // Breaks all present connections. Later ones are accepted.
   void Cut();
-  // From now on what the server says on the present connections is lost.
+  // Drops everything that the server sends on the present connections from now
+  // on.
   void Mute();
   int accepted() const { return accepted_; }
 
@@ -32,10 +34,11 @@ class Relay {
   const std::string server_;
   const int listener_;
   std::atomic<int> accepted_ = 0;
-  // One for each connection, in their order.
+  // A flag for each connection, in the order of the connections.
   std::deque<std::atomic<bool>> muted_ ABSL_GUARDED_BY(mutex_);
   absl::Mutex mutex_;
-  // Closed when the relay ends, so that no descriptor is reused before.
+  // The sockets are closed when the relay ends, so that no descriptor is used
+  // again before that.
   std::vector<int> sockets_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> passing_ ABSL_GUARDED_BY(mutex_);
   std::thread accepting_;

@@ -1,4 +1,5 @@
-// The cache on recorded traces, against what an LRU of blocks hits.
+// Compares the hits of the cache on recorded traces with those of an LRU of
+// blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,10 +15,10 @@ namespace {
 
 const std::filesystem::path kSource = SOURCE_FOLDER;
 constexpr uint32_t kPageTokens = 16;
-// One tenth of a percentage point.
+// The tolerance is a tenth of a percentage point.
 constexpr double kTolerance = 0.001;
 
-// The first requests of an excerpt.
+// Reads the first requests of an excerpt; 0 means all of them.
 Trace Excerpt(const char* name, size_t requests) {
   absl::StatusOr<Trace> trace =
       ReadTrace(kSource / "bench/data" / name, requests);

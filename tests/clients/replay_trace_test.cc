@@ -1,4 +1,5 @@
-// Reading traces, what an unlimited cache would hit, and the tokens.
+// Tests how traces are read, what an unlimited cache would hit, and which
+// tokens the blocks of a trace get.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -58,7 +59,8 @@ TEST_F(TraceFileTest, ReadsOneConversationALineAndMergesThemByTime) {
     outputs.push_back(request.output_tokens);
   }
   EXPECT_EQ(outputs, (std::vector<uint32_t>{7, 9, 8, 10}));
-  // A block without an id gets one, and the second conversation's ids differ.
+  // A block without an id gets one, and the ids of the second conversation
+  // differ.
   EXPECT_EQ(trace->requests[0].block_ids, (std::vector<uint32_t>{1, 2, 6}));
   EXPECT_EQ(trace->requests[1].block_ids, (std::vector<uint32_t>{8}));
   EXPECT_EQ(trace->requests[2].block_ids, (std::vector<uint32_t>{1, 3, 4, 5}));
@@ -112,7 +114,8 @@ TEST(TraceTest, OnlyTheLongestPrefixSeenBeforeIsHit) {
 }
 
 TEST(TraceTest, AnLruOfBlocksForgetsTheEndOfTheOldestRequestFirst) {
-  // Three whole blocks of room; the third one of a request has 76 tokens.
+  // There is room for three whole blocks. The third block of a request has 76
+  // tokens.
   EXPECT_EQ(BlockLruHits(ThreeRequests(), 3 * 512).hit, 512u + 512u);
   EXPECT_EQ(BlockLruHits(ThreeRequests(), 3 * 512 + 76).hit, 512u + 600u);
 }
@@ -148,7 +151,7 @@ TEST(TraceTest, TheAgenticExcerptHoldsWhatItsReadmeSays) {
   EXPECT_NEAR(hits.Rate(), 0.9575, 0.00005);
 }
 
-// The anchors that are published with the whole conversation trace.
+// The expected rates were published with the whole conversation trace.
 TEST(TraceTest, TheWholeConversationTraceHitsWhatIsKnownOfIt) {
   const auto path = kSource / "../shared/traces/mooncake_conversation.jsonl.gz";
   if (!std::filesystem::exists(path)) {

@@ -1,4 +1,4 @@
-// Holds a session until its input ends: a process for tests/e2e.
+// Holds a session until its input ends. Tests in tests/e2e run this program.
 //
 //   session_holder ADDRESS NAME
 #include <cstdio>

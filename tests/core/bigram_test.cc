@@ -1,4 +1,4 @@
-// Namespaces that compare pairs of neighbouring tokens.
+// Tests of namespaces that compare pairs of neighbouring tokens.
 
 #include <cstdint>
 #include <vector>
@@ -21,7 +21,7 @@ std::vector<Token> Count(Token first, size_t tokens) {
   return counted;
 }
 
-// Pages of 4 pairs; most prompts are 0, 1, 2 and so on.
+// A test with pages of 4 pairs. Most prompts are the tokens 0, 1, 2 and so on.
 class BigramTest : public CacheFixture {
  protected:
   std::vector<PageId> PublishTokens(const std::vector<Token>& tokens,
@@ -64,7 +64,7 @@ TEST_F(BigramTest, TheLastPairOfAPageIsCompared) {
 
 TEST_F(BigramTest, AnInsertNeedsAPageForEachWholePageOfPairs) {
   const auto pages = Allocate(2);
-  const auto tokens = Count(0, 8);  // seven pairs
+  const auto tokens = Count(0, 8);  // seven pairs, one too few
   const auto insert = cache_.Insert(
       {.session = session_, .ns = kBigram, .tokens = tokens, .pages = pages});
   EXPECT_EQ(Outcome(insert), "INVALID_ALIGNMENT");
@@ -193,8 +193,9 @@ TEST_F(BigramTest, AChunkedPrefillOfAHeldPromptPublishesEveryPair) {
   EXPECT_EQ(Match(prompt).matched_tokens, 12u);
 }
 
-// The last pair that is inserted ends with a token that was sent, which need
-// not be the one that is held there.
+// The last inserted pair ends with a token that the insert sends. That token
+// may differ from the held prompt's token at this place, so the rest of the
+// held prompt is dropped.
 TEST_F(BigramTest, AHeldPromptIsDroppedByARelockIntoASentPair) {
   const auto prompt = Count(0, 13);
   const auto match = cache_.Match({.session = session_,

@@ -11,7 +11,8 @@ namespace pando {
 
 inline constexpr uint64_t kExtentPlaces = 4;
 
-// An engine's session with a kind of blocks, in a memory of two extents.
+// A test with one engine's session that has one kind of blocks open, in a
+// memory of two extents.
 class BlockTest : public testing::Test {
  protected:
   BlockTest() {
@@ -34,7 +35,7 @@ class BlockTest : public testing::Test {
     const std::vector<KindSpec> specs = {Spec(identity)};
     return blocks_.OpenKinds(session, specs)->front().number;
   }
-  // A key for each letter.
+  // Returns one key for each letter.
   static std::string Keys(const std::string& letters) {
     std::string keys;
     for (char letter : letters) keys += std::string(16, letter);
@@ -59,8 +60,8 @@ class BlockTest : public testing::Test {
     EXPECT_EQ(Outcome(Reserve(letters, 99)), "OK");
     EXPECT_EQ(Outcome(blocks_.Publish(session_, ReservationId(99), {})), "OK");
   }
-  // A letter for each answer: found, missing, pending, ready, full, not looked
-  // at.
+  // Returns one letter for each answer: `f` for found, and so on for missing,
+  // pending, ready, full and not looked at.
   static std::string Letters(
       const absl::StatusOr<std::vector<BlockPlace>>& places) {
     if (!places.ok()) return Outcome(places);

@@ -1,4 +1,5 @@
-// A process with blocks is killed at any moment; the next one has them.
+// Kills a process with blocks at random moments, and checks that the next
+// process on the ledger has the blocks.
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -28,7 +29,7 @@ namespace {
 constexpr uint32_t kExtentPlaces = 8;
 constexpr uint32_t kExtents = 16;
 constexpr uint32_t kPrompts = 60;
-constexpr uint32_t kKeys = 5;  // of a prompt
+constexpr uint32_t kKeys = 5;  // for each prompt
 constexpr uint32_t kKeyBytes = 20;
 constexpr uint32_t kKinds = 3;
 constexpr uint32_t kNoPrompt = kPrompts;
@@ -40,7 +41,8 @@ BlockOptions Options(std::span<std::byte> ledger) {
           .ledger = ledger};
 }
 
-// Kinds of 1, 2 and 3 places, so that extents are cut anew.
+// Returns the spec of a kind whose blocks have 1, 2 or 3 places. The sizes
+// differ so that extents change their block size when they move.
 KindSpec SpecOf(uint32_t kind) {
   return {.ns = {},
           .identity = std::to_string(kind),
@@ -60,7 +62,7 @@ std::string KeysOf(uint32_t prompt) {
   return keys;
 }
 
-// The first bytes of a block.
+// Returns the first bytes of a block.
 std::string ContentOf(uint32_t kind, std::string_view key) {
   return std::to_string(kind) + " has " + std::string(key);
 }
@@ -69,13 +71,13 @@ std::string ContentOf(uint32_t kind, std::string_view key) {
 struct Shared {
   alignas(kLedgerPage) std::byte bytes[kExtents * kExtentPlaces * kPlaceBytes];
   std::atomic<uint64_t> calls;
-  // The prompt and the kind of the last publication that was answered;
-  // kNoPrompt while a kind is reset.
+  // The prompt and the kind of the last Publish that was answered. `prompt` is
+  // kNoPrompt while another call may remove the prompt's blocks.
   std::atomic<uint32_t> prompt = kNoPrompt;
   std::atomic<uint32_t> kind;
 };
 
-// One life of the process, and the worker that it serves.
+// One process on the ledger, together with the worker that it serves.
 class Life {
  public:
   Life(Shared* shared, std::span<std::byte> ledger)
@@ -118,7 +120,9 @@ class Life {
 
   std::vector<std::string> Violations() { return cache_.CheckInvariants(); }
 
-  // Says if a block has the bytes of another key, or is not there.
+  // Returns a description of the first error: an invariant that does not hold,
+  // a block that has the bytes of another key, or a published block that is
+  // missing. Returns an empty string if there is none.
   std::string Check() {
     const std::vector<std::string> violations = Violations();
     if (!violations.empty()) return violations[0];
@@ -145,7 +149,7 @@ class Life {
     const std::string keys = KeysOf(prompt);
     const BlockKeys asked = Ask(kind, keys);
     const ReservationId id(1);
-    shared_->prompt = kNoPrompt;  // from now on others may be evicted
+    shared_->prompt = kNoPrompt;  // other prompts' blocks may be evicted now
     const auto places = *blocks_.Reserve({session_, id, {&asked, 1}, true});
     for (uint32_t i = 0; i < kKeys; ++i) {
       if (!IsPlace(places[i])) continue;
@@ -202,7 +206,7 @@ class Life {
   std::vector<BlockKind> kinds_;
 };
 
-// Memory that processes made by fork share.
+// Maps memory that processes made by fork share.
 std::byte* MapShared(size_t bytes) {
   return static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                                       MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -227,7 +231,8 @@ TEST(BlockKillTest, TheNextProcessHasTheBlocksOfAKilledOneWithTheirBytes) {
     }
     kill(child, SIGKILL);
     ASSERT_EQ(waitpid(child, nullptr, 0), child);
-    // A copy: this process does not take part.
+    // The check works on a copy, so that the next child takes over the ledger
+    // as the killed child left it.
     std::vector<uint64_t> copy(ledger_bytes / sizeof(uint64_t));
     std::memcpy(copy.data(), ledger.data(), ledger_bytes);
     const std::span<std::byte> left = std::as_writable_bytes(std::span(copy));
@@ -236,7 +241,8 @@ TEST(BlockKillTest, TheNextProcessHasTheBlocksOfAKilledOneWithTheirBytes) {
   }
 }
 
-// Its maker may have died before it withheld what others still write to.
+// The process that made a ledger may have died before it withheld the blocks
+// that other processes still write to.
 TEST(BlockKillTest, ALedgerThatIsNotCompleteIsNotTakenOver) {
   std::vector<uint64_t> words(BlockLedger::BytesFor(Options({})) /
                               sizeof(uint64_t));
@@ -247,7 +253,8 @@ TEST(BlockKillTest, ALedgerThatIsNotCompleteIsNotTakenOver) {
   EXPECT_TRUE(BlockLedger::IsOf(Options(ledger)));
 }
 
-// The number of a kind that was not taken over is given again.
+// The number of a kind that was not taken over is given to a new kind, which
+// must not find the damaged kind's blocks.
 TEST(BlockKillTest, TheBlocksOfAKindWhoseFactsAreDamagedAreThoseOfNoOther) {
   std::vector<uint64_t> words(BlockLedger::BytesFor(Options({})) /
                               sizeof(uint64_t));
@@ -270,7 +277,7 @@ TEST(BlockKillTest, TheBlocksOfAKindWhoseFactsAreDamagedAreThoseOfNoOther) {
   }
 }
 
-// Also of a ledger that no process could have left.
+// The test also makes ledgers that no process could have left behind.
 TEST(BlockKillTest, AnyBytesInALedgerLeaveTheCacheWhole) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);

@@ -1,6 +1,6 @@
-// Mixes of three kinds that shift: what they find in one memory, whose extents
-// move between them, against the best split of it that never changes and was
-// chosen with knowledge of all requests. Prints a table.
+// Compares one memory, whose extents move between three kinds, with the best
+// fixed split of the same memory. The split is chosen with knowledge of all
+// requests. Most mixes of requests shift over time. Prints a table.
 
 #include <algorithm>
 #include <array>
@@ -31,12 +31,13 @@ struct Request {
   uint32_t blocks;
 };
 
-// A phase: the share of each kind in the requests.
+// A phase of a mix: each kind's share of the requests.
 using Shares = std::array<double, kKinds>;
 struct Mix {
   const char* name;
   std::vector<Shares> phases;
-  // Prompts of each kind, which are chosen by Zipf's law, and their blocks.
+  // The number of prompts of each kind, which are drawn by Zipf's law, and the
+  // number of blocks in each prompt.
   std::array<uint32_t, kKinds> prompts;
   std::array<uint32_t, kKinds> blocks;
 };
@@ -62,8 +63,9 @@ std::vector<Request> RequestsOf(const Mix& mix, uint64_t seed) {
   return requests;
 }
 
-// The places that requests of the kinds below `end`, from `begin` on, find in a
-// memory of so many extents.
+// Returns the places that requests find in a memory of `extents` extents, for
+// each kind. Only requests of the kinds from `begin` up to, but not including,
+// `end` are served.
 std::array<uint64_t, kKinds> HitPlaces(const std::vector<Request>& requests,
                                        uint32_t extents, uint32_t begin,
                                        uint32_t end) {
@@ -113,7 +115,8 @@ std::array<uint64_t, kKinds> HitPlaces(const std::vector<Request>& requests,
   return hits;
 }
 
-// The most that a fixed split finds; in steps of 8 extents.
+// Returns the most places that any fixed split finds. The splits are tried in
+// steps of 8 extents.
 uint64_t BestSplit(const std::vector<Request>& requests) {
   constexpr uint32_t kStep = 8;
   std::array<std::vector<uint64_t>, kKinds> hits;
@@ -176,7 +179,8 @@ TEST(BlockMixTest, MixesThatShiftFindAsMuchAsInTheBestFixedSplit) {
     const double split = 100.0 * static_cast<double>(BestSplit(requests));
     std::cout << std::setw(22) << mix.name << std::setw(12) << one / asked
               << split / asked << "\n";
-    // Where nothing shifts, equal ages are not quite equal gains.
+    // Equal ages do not mean exactly equal gains, which shows most in a mix
+    // that does not shift.
     const double less = mix.phases.size() > 1 ? 2 : 6;
     EXPECT_GE(one / asked, split / asked - less) << mix.name;
   }

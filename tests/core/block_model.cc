@@ -57,7 +57,7 @@ std::vector<BlockModel::Block*> BlockModel::Search(
       own[i] = look(i);
       row = IsPlace(own[i]) ? row + 1 : 0;
     }
-    // Only the row is used.
+    // The answer uses only the row of found blocks that ends the search.
     for (size_t j = i + row; j < own.size(); ++j) {
       if (IsPlace(own[j])) own[j] = kNotLookedAt;
     }
@@ -125,10 +125,11 @@ std::string BlockModel::Reserve(const HoldName& name,
   ++use_;
   Hold hold;
   size_t next = 0;
-  std::vector<uint32_t> full_kinds;  // a call asks for room no more after that
+  std::vector<uint32_t> full_kinds;  // the call asks for no more room in these
   const bool is_full = all && std::find(answers.begin(), answers.end(),
                                         kNoRoomForBlock) != answers.end();
-  // The places of what was undone are not told; tests of `all` cover that.
+  // An undone call does not tell which blocks it had reserved, so the model
+  // cannot follow it. Other tests cover `all`.
   if (is_full) return "undone";
   for (const Keys& k : keys) {
     Block* before =

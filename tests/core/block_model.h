@@ -14,13 +14,14 @@
 
 namespace pando {
 
-// Blocks, the naive way: lists that are searched from the beginning. It knows
-// exactly what a BlockCache answers, but for the places of new blocks: those it
-// is told, and it judges whether the cache might take what was there.
+// A naive model of BlockCache: lists that are searched from the beginning. The
+// model predicts every answer of the cache except the places of new blocks. The
+// test passes those places in, and the model judges whether the cache was
+// allowed to take them.
 class BlockModel {
  public:
   struct Block {
-    uint32_t kind = 0;  // of the test; see generation
+    uint32_t kind = 0;  // the test's number; see generation
     uint32_t generation = 0;
     std::string key;
     enum { kWritten, kDetached, kReady } state = kWritten;
@@ -30,14 +31,14 @@ class BlockModel {
     uint32_t locks = 0;
     Block* before = nullptr;
   };
-  // A lock or a reservation: what it answered for each key, and the block if
-  // it is one.
+  // A lock or a reservation: the answer for each key, and the block if the
+  // answer is a place.
   struct Hold {
     std::vector<BlockPlace> places;
     std::vector<Block*> blocks;
   };
-  using HoldName = std::tuple<uint32_t, bool, uint64_t>;  // session, is
-                                                          // reservation, id
+  // The session, true for a reservation or false for a lock, and the id.
+  using HoldName = std::tuple<uint32_t, bool, uint64_t>;
   struct Keys {
     uint32_t kind = 0;
     uint32_t generation = 0;
@@ -49,7 +50,7 @@ class BlockModel {
     friend bool operator==(const Keys&, const Keys&) = default;
   };
 
-  // `block_places` by kind.
+  // `block_places` has the number of places of a block, for each kind.
   BlockModel(std::vector<uint32_t> block_places, uint32_t extent_places)
       : block_places_(std::move(block_places)), extent_places_(extent_places) {}
 
@@ -58,22 +59,26 @@ class BlockModel {
   std::vector<BlockPlace> Lookup(std::span<const Keys> keys, bool peeks);
   std::vector<BlockPlace> Acquire(const HoldName& name,
                                   std::span<const Keys> keys, bool all);
-  // `answers` are those of the cache. Returns what is wrong with them.
+  // `answers` are the answers of the cache. Returns a description of the first
+  // error in them, or an empty string.
   std::string Reserve(const HoldName& name, std::span<const Keys> keys,
                       bool all, std::span<const BlockPlace> answers);
   uint32_t Publish(const HoldName& name, std::span<const uint32_t> indices);
   uint32_t Discard(const HoldName& name, std::span<const uint32_t> indices);
-  // Whether there was one.
+  // Returns whether there was a lock or a reservation of this name.
   bool Release(const HoldName& name);
 
-  // Ends the holds of a session; those that it was to write are kept, and its
-  // locks, under another number, while it is in quarantine.
+  // End a session. EndSession releases the locks and reservations of the
+  // session. Quarantine moves both to the session number `as`, and detaches the
+  // blocks that the session was writing.
   void EndSession(uint32_t session);
   void Quarantine(uint32_t session, uint32_t as);
-  // The process is another one. All that sessions have locked, once each, and
-  // all that they were to write belongs to session `as`.
+  // Models a restart of the process. All blocks that sessions had locked, with
+  // one lock each, and all blocks that sessions were to write then belong to
+  // session `as`.
   void Restart(uint32_t as);
-  // No session has this generation open any more, and it is not the newest.
+  // Ends a generation of a kind that is not the newest and that no session has
+  // open any more.
   void EndKind(uint32_t kind, uint32_t generation);
 
   const Hold* FindHold(const HoldName& name) const {
@@ -94,7 +99,8 @@ class BlockModel {
                              bool peeks);
   bool IsLeaf(const Block& block) const;
   Block* OldestLeaf(const Keys& keys, const Block* but);
-  // Takes what is at the place of a new block away. Returns what is wrong.
+  // Removes the blocks that are at the place of a new block. Returns a
+  // description of an error, or an empty string.
   std::string Take(const Keys& keys, uint32_t place, const Block* but);
   void Unlink(Block& block);
   void Erase(Block& block);

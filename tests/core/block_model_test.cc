@@ -1,4 +1,4 @@
-// Random calls on a BlockCache and on the naive model.
+// Makes random calls on a BlockCache and on the naive model.
 
 #include <cstdint>
 #include <random>

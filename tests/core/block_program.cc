@@ -22,7 +22,7 @@ BlockOptions OptionsOfBlocks() {
           .extent_bytes = kExtentPlaces * kPlaceBytes};
 }
 
-// Prompts that begin alike: key `i` of prompt `p`.
+// Returns key `i` of prompt `p`. Three prompts each begin with the same keys.
 std::string KeyOf(uint32_t kind, uint32_t p, uint32_t i) {
   std::string key = absl::StrCat(i < 3 ? p / 3 : p, "/", i, "/");
   key.resize(kKeyBytes[kind], 'k');
@@ -70,7 +70,7 @@ void BlockProgram::MakeCache() {
 std::string BlockProgram::Restart() {
   last_ = "restart";
   std::vector<uint64_t> left = ledger_;
-  ledger_.swap(left);  // what the old cache does as it ends is not seen
+  ledger_.swap(left);  // hides what the old cache does while it ends
   MakeCache();
   const absl::Time now = absl::UnixEpoch() + absl::Seconds(model_.now);
   cache_->ExpireSessions(now, absl::Hours(1));

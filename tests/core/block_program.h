@@ -16,26 +16,28 @@
 namespace pando {
 
 // Random calls of three sessions over kinds of three sizes in a small memory,
-// on a BlockCache and on the naive model. After each step all that is known of
-// each block is compared, and the invariants hold. Now and then the cache is
-// made anew from its ledger, as by the process after a killed one.
+// on a BlockCache and on the naive model. After each step the test compares all
+// that is known of each block and checks the invariants. Now and then the
+// program builds a new cache from the ledger, as a process does whose
+// predecessor was killed.
 class BlockProgram {
  public:
-  // `kinds` of them are used: with one, no extent moves.
+  // Uses the first `kinds` of the three kinds. With one kind, no extent moves.
   BlockProgram(program::Choices choices, uint32_t kinds);
 
-  // Does the next operation. Returns what is wrong; empty: nothing.
+  // Does the next operation. Returns a description of the first error, or an
+  // empty string.
   std::string Step();
-  // The last operation.
+  // The last operation, in words.
   const std::string& last() const { return last_; }
 
  private:
   static constexpr uint32_t kSessions = 3;
   struct Session {
     SessionId id;
-    uint64_t writer = 0;  // 0: none has mapped the memory
+    uint64_t writer = 0;  // 0 if no writer has mapped the memory
     SessionNumber number;
-    std::vector<uint32_t> generations;  // by kind; that it has open
+    std::vector<uint32_t> generations;  // of the kinds that it has open
   };
 
   // The call that took a lock or a reservation.
@@ -52,9 +54,11 @@ class BlockProgram {
   BlockKeys ToKeys(const BlockModel::Keys& keys, uint32_t slot,
                    std::string& bytes) const;
   std::vector<BlockModel::Keys> AnyKeys(uint32_t slot);
-  // Any, or the one that took what has this name already.
+  // Returns a random request, or the request that took the lock or reservation
+  // which already has this name.
   Request AnyRequest(uint32_t slot, const BlockModel::HoldName& name);
-  // Whether `request` is refused: another one took what has this name.
+  // Whether the cache must refuse `request` because a different request took
+  // the lock or reservation of this name.
   bool IsTaken(const BlockModel::HoldName& name, const Request& request) const;
   std::vector<uint32_t> AnyIndices(const BlockModel::HoldName& name);
   std::string Find(uint32_t slot, bool locks);
@@ -65,32 +69,33 @@ class BlockProgram {
   std::string EndSession(uint32_t slot);
   std::string EndQuarantine();
   std::string Restart();
-  // A cache on the ledger.
+  // Makes a new cache on the ledger.
   void MakeCache();
   void EndUnusedKinds();
-  // No session has the kind open and it has no blocks, so that it may be gone.
+  // Whether the cache may have forgotten the kind: no session has the kind
+  // open, and it has no blocks.
   bool IsForgotten(uint32_t kind, uint32_t generation) const;
   std::string Compare();
 
   const program::Choices choices_;
   const uint32_t kinds_;
-  // Aligned as memory that is mapped.
+  // The ledger's bytes, aligned as mapped memory is.
   std::vector<uint64_t> ledger_;
   std::unique_ptr<PrefixCache> cache_;
   std::unique_ptr<BlockCache> blocks_;
   BlockModel model_;
   std::vector<Session> sessions_;
-  // By kind, then by generation - 1.
+  // Indexed by kind, then by generation - 1.
   std::vector<std::vector<BlockKind>> opened_;
   std::vector<std::vector<bool>> has_ended_;
-  // Lost sessions with something in quarantine, under the number that the
-  // model knows them by.
+  // A lost session with locks or blocks in quarantine, and the session number
+  // `as` that the model uses for that session.
   struct Lost {
     Session session;
     uint32_t as;
   };
   std::vector<Lost> lost_;
-  std::map<BlockModel::HoldName, Request> requests_;  // the last by its name
+  std::map<BlockModel::HoldName, Request> requests_;  // the last one of a name
   uint64_t last_id_ = 0;
   uint32_t last_lost_ = 100;
   std::string last_;

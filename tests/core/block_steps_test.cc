@@ -1,4 +1,5 @@
-// Calls of many blocks or kinds, which let others have the turn between steps.
+// Tests of calls with many blocks or kinds, which let other calls run between
+// their steps.
 
 #include <string>
 #include <vector>
@@ -56,7 +57,7 @@ TEST(BlockStepsTest, RoomAmongManyKindsIsMadeInSteps) {
         "OK");
     ASSERT_EQ(Outcome(blocks.Publish(session, ReservationId(1), {})), "OK");
   }
-  // The last kind gets one extent after the other.
+  // The last kind takes one extent after another from the other kinds.
   for (char letter = 'b'; letter < 'z'; ++letter) {
     keys += std::string(16, letter);
   }
@@ -68,7 +69,7 @@ TEST(BlockStepsTest, RoomAmongManyKindsIsMadeInSteps) {
   ASSERT_EQ(Outcome(reserve.Take()), "OK");
 }
 
-// Blocks of two kinds, so many that no call may take them in one step.
+// A test with blocks of two kinds, more than a call may take in one step.
 class ManyBlocksTest : public testing::Test {
  protected:
   static constexpr uint32_t kBlocks = 2 * kStepKeys;
@@ -151,7 +152,7 @@ TEST_F(ManyBlocksTest, BlocksAreDiscardedInSteps) {
   size_t steps = 1;
   while (!cache_.Step(completion)) ++steps;
   EXPECT_EQ(steps, kBlocks / kStepKeys);
-  EXPECT_EQ(*completion.result(), kBlocks / 2);  // each was named twice
+  EXPECT_EQ(*completion.result(), kBlocks / 2);  // each one was named twice
   EXPECT_EQ(*blocks_.Publish(session_, reservation_, {}), 0u);
   EXPECT_EQ(ReadyBlocks(), kBlocks / 2);
 }
@@ -196,7 +197,7 @@ TEST_F(ManyBlocksTest, AnotherReservationOfTheNameIsNotCompleted) {
       EXPECT_TRUE(cache_.Step(completion));
       EXPECT_TRUE(completion.TakeKeys().empty());
       EXPECT_EQ(ReadyBlocks(), 0u);
-      // It is there still.
+      // The later reservation of the same name is still there.
       EXPECT_EQ(*blocks_.Discard(session_, name, {}), 0u);
     }
   }

@@ -1,4 +1,4 @@
-// Blocks: what the model's programs seldom do.
+// Tests of blocks in situations that the model's random programs seldom reach.
 
 #include <string>
 #include <vector>
@@ -29,7 +29,8 @@ TEST_F(BlockTest, APartOfPandodUsesTheNewestKindsAndKeepsNone) {
   kind_ = old;
   EXPECT_THAT(Outcome(blocks_.Lookup(part, Ask(keys))),
               HasSubstr("KIND_UNKNOWN"));
-  // Its locks and reservations there are given back as any other's.
+  // Closing the session gives back its locks and reservations of the old kind,
+  // too, so that the old kind is gone.
   cache_.CloseSession(part);
   EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);
 }
@@ -56,7 +57,7 @@ TEST_F(BlockTest, APeekIsNoUseAndIsNotCounted) {
             "fmf");
   EXPECT_EQ(counters().hits, before.hits);
   EXPECT_EQ(counters().misses, before.misses);
-  // The memory is full.
+  // Storing one more block fills the memory.
   Store("i");
   EXPECT_EQ(LookUp("abi"), "mff");
 }
@@ -111,7 +112,7 @@ TEST_F(BlockTest, ABlockThatFitsIntoNoExtentIsRefused) {
 TEST_F(BlockTest, ABlockGoesAfterThoseThatFollowIt) {
   Store("abcd");
   Store("efgh");
-  EXPECT_EQ(LookUp("d"), "f");  // only the end of the first chain is used
+  EXPECT_EQ(LookUp("d"), "f");  // uses only the end of the first chain
   Store("ij");
   EXPECT_EQ(LookUp("abcdefgh"), "ffffffmm");
 }
@@ -143,7 +144,7 @@ TEST_F(BlockTest, WhatIsWrittenForTooLongMayBeWrittenByAnother) {
   cache_.ExpireSessions(absl::UnixEpoch() + absl::Seconds(30), absl::Hours(1));
   EXPECT_EQ(LookUp("a"), "m");
   EXPECT_EQ(Letters(Reserve("a", 2)), "f");
-  // Who is first is found.
+  // Lookups find the block of the session that publishes first.
   EXPECT_EQ(*blocks_.Publish(session_, ReservationId(1), {}), 0u);
   EXPECT_EQ(LookUp("a"), "f");
   EXPECT_EQ(*blocks_.Publish(session_, ReservationId(2), {}), 0u);
@@ -194,7 +195,7 @@ TEST_F(BlockTest, RepeatsGetTheFirstAnswerAndReleasesAreIdempotent) {
   EXPECT_EQ(Letters(blocks_.Acquire(request)), "f");
   EXPECT_EQ(Letters(blocks_.Acquire(request)), "f");
   EXPECT_EQ(blocks_.Stats().locks, 1u);
-  EXPECT_EQ(Acquire("b", 1), "INVALID_FIELD");  // the lock of another call
+  EXPECT_EQ(Acquire("b", 1), "INVALID_FIELD");  // another call's lock
   EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 0u);
   EXPECT_EQ(*blocks_.Release(session_, std::vector{BlockLockId(1)}), 1u);
   EXPECT_TRUE(cache_.IsIdle());
@@ -276,7 +277,7 @@ TEST(BlockTableTest, ABlockWithAllLocksThatItMayHaveStaysWhileItIsPinned) {
       blocks.Reserve(kind, std::string(16, 'a'), kNoBlock);
   ASSERT_TRUE(blocks.Publish(block));
   blocks.Lock(kind, block);
-  // As if many locked it.
+  // Sets the count as if many sessions had locked the block.
   for (blocks.At(block).locks = BlockRecord::kMaxCount - 9;
        blocks.CanLock(block);) {
     blocks.Lock(kind, block);

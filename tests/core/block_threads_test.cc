@@ -1,5 +1,5 @@
-// Many engines on one block memory: what a session may write or read is no
-// other's to write meanwhile. Meant for the thread sanitizer.
+// Many engines share one block memory. While a session may write or read a
+// block, no other session may write the block. Meant for the thread sanitizer.
 
 #include <atomic>
 #include <cstdint>
@@ -32,8 +32,8 @@ TEST(BlockThreadsTest, BytesAreThoseOfTheirKeysWhateverOthersDo) {
                      .blocks = {.memory_bytes = kPlaces * kPlaceBytes,
                                 .extent_bytes = 8 * kPlaceBytes}});
   BlockCache blocks(&cache);
-  // The bytes of each place: not atomic, so that the sanitizer sees it when two
-  // use one at the same time.
+  // The bytes of each place, which are not atomic, so that the sanitizer
+  // reports two workers that use one place at the same time.
   std::vector<uint64_t> memory(kPlaces);
   std::atomic<uint32_t> hits = 0;
   const auto work = [&](uint32_t worker) {

@@ -20,7 +20,7 @@ namespace pando {
 
 inline const NamespaceKey kNoNamespace;
 
-// "OK", or the reason's name.
+// Returns "OK", or the name of the reason.
 inline std::string Outcome(const absl::Status& status) {
   if (status.ok()) return "OK";
   const auto reason = ReasonOf(status);
@@ -38,9 +38,9 @@ std::vector<T> Concat(std::vector<T> a, const std::vector<T>& b) {
   return a;
 }
 
-// A cache of 4 tokens a page and 16 pages (15 to give), with one session open.
-// Prompts are spelled with one letter for each page (prompts.h). Whatever a
-// test did, all invariants hold at its end.
+// A cache with pages of 4 tokens and a capacity of 16 pages, of which 15 can be
+// given out. One session is open. Prompts are spelled with one letter for each
+// page (prompts.h). After each test the fixture checks all invariants.
 class CacheFixture : public testing::Test {
  protected:
   static constexpr uint32_t kPageTokens = 4;
@@ -63,11 +63,11 @@ class CacheFixture : public testing::Test {
     return id;
   }
 
-  // A writer of that number maps the pool.
+  // Attaches a writer of that number, which maps the pool.
   void Attach(SessionId session, uint64_t writer) {
     EXPECT_EQ(Outcome(cache_.AttachSession(session, WriterId(writer))), "OK");
   }
-  // So does one that cannot be watched.
+  // Attaches a writer that cannot be watched.
   void AttachUnwatched(SessionId session) {
     EXPECT_EQ(Outcome(cache_.AttachSession(session, std::nullopt)), "OK");
   }
@@ -81,7 +81,7 @@ class CacheFixture : public testing::Test {
     return std::move(allocated).value_or(AllocateResult()).pages;
   }
 
-  // Allocates pages for all letters and inserts them; returns the pages.
+  // Allocates pages for all letters and inserts them. Returns the pages.
   std::vector<PageId> Publish(std::string_view letters,
                               const NamespaceKey& ns = kNoNamespace) {
     const auto pages =
@@ -98,7 +98,7 @@ class CacheFixture : public testing::Test {
         {.session = session_, .ns = ns, .tokens = tokens, .pages = pages});
   }
 
-  // Inserts after the boundary of `anchor`.
+  // Inserts `letters` after the prefix that the lock `anchor` holds.
   absl::StatusOr<InsertResult> InsertAt(
       LockId anchor, std::string_view letters, const std::vector<PageId>& pages,
       LockAction action = LockAction::kKeep,
@@ -113,7 +113,7 @@ class CacheFixture : public testing::Test {
                           .free_pages = free_pages});
   }
 
-  // Looks without leaving a trace.
+  // Returns the cached pages of the prompt, without counting as a use.
   std::vector<PageId> PagesOf(std::string_view letters,
                               const NamespaceKey& ns = kNoNamespace) {
     const auto tokens = Spell(letters);
@@ -122,7 +122,7 @@ class CacheFixture : public testing::Test {
     EXPECT_EQ(Outcome(match), "OK");
     return match->pages;
   }
-  // How many pages of the prompt are cached.
+  // Returns how many pages of the prompt are cached.
   size_t CachedPages(std::string_view letters,
                      const NamespaceKey& ns = kNoNamespace) {
     return PagesOf(letters, ns).size();
@@ -157,8 +157,9 @@ class CacheFixture : public testing::Test {
   PageCounts Counts() { return cache_.Stats().pages; }
   uint32_t Nodes() { return cache_.Stats().nodes; }
 
-  // Everything that Stats() shows, to compare before and after. Failures to
-  // allocate are counted, so that one number is left out.
+  // Returns every number of Stats(), to compare the cache before and after a
+  // call. The count of failed allocations is set to zero, because a refused
+  // call increases it.
   StatsSnapshot Snapshot() {
     CacheStats stats = cache_.Stats();
     stats.counters.allocation_failures = 0;

@@ -1,5 +1,5 @@
-// CheckInvariants finds what is broken: each part of the cache is damaged by
-// hand, one value after another, and mended again.
+// Checks that CheckInvariants finds damage. Each test damages parts of the
+// cache by hand, one value after another, and restores each value afterwards.
 
 #include <array>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace pando {
 
-// The way to what a cache owns; their friend.
+// A friend of the classes under test that reaches the parts of a cache.
 class DamagedCache {
  public:
   explicit DamagedCache(PrefixCache& cache) ABSL_NO_THREAD_SAFETY_ANALYSIS
@@ -55,8 +55,8 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-// Cached: "abc" and "abdd", that is the nodes ab, c and dd; and "x" in another
-// namespace.
+// A cache with the prompts "abc" and "abdd", whose nodes are ab, c and dd, and
+// with the prompt "x" in another namespace.
 class DamageTest : public CacheFixture {
  protected:
   DamageTest() {
@@ -67,7 +67,8 @@ class DamageTest : public CacheFixture {
 
   Namespace& Home() { return *damaged_.tree.FindNamespace(kNoNamespace); }
   Namespace& Other() { return *damaged_.tree.FindNamespace(other_key_); }
-  // The keys of home and other, which find `now`, find `then` from now on.
+  // Changes the index of namespaces: the keys of Home() and Other(), which now
+  // find `now`, find `then` afterwards.
   void Relink(std::array<const Namespace*, 2> now,
               std::array<const Namespace*, 2> then) {
     const std::array<size_t, 2> hashes = {absl::HashOf(kNoNamespace),
@@ -81,7 +82,7 @@ class DamageTest : public CacheFixture {
                                      Slab<Namespace>::IndexOf(*then[i]));
     }
   }
-  // The node in which the prompt ends.
+  // Returns the node in which the prompt ends.
   Node& NodeOf(std::string_view letters) {
     const auto tokens = Spell(letters);
     return *damaged_.tree
@@ -119,7 +120,7 @@ class DamageTest : public CacheFixture {
     return *found;
   }
 
-  // The findings of the check while `value` is `damaged`.
+  // Returns what CheckInvariants finds while `value` is `damaged`.
   template <typename T>
   std::vector<std::string> Violations(T& value, T damaged) {
     std::swap(value, damaged);

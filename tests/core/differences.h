@@ -9,7 +9,7 @@
 
 namespace pando::program {
 
-// The points on which two caches disagree.
+// A list of the points on which two caches disagree.
 class Differences {
  public:
   template <typename T>
@@ -25,7 +25,7 @@ class Differences {
 
   void Add(std::string difference) { list_.push_back(std::move(difference)); }
 
-  // All since the last call.
+  // Returns all differences since the last call.
   std::vector<std::string> Take() { return std::exchange(list_, {}); }
 
  private:

@@ -6,7 +6,8 @@
 
 namespace pando {
 
-// The number in an environment variable.
+// Returns the number in an environment variable, or `otherwise` if the variable
+// is not set.
 inline uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
   const char* value = std::getenv(name);
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);

@@ -1,4 +1,4 @@
-// Requests that are wrong: each has its reason, and changes nothing.
+// Tests of wrong requests. Each has its own reason and changes nothing.
 
 #include <set>
 #include <string>
@@ -17,7 +17,8 @@ class ErrorTest : public CacheFixture {
         mine_(Allocate(3)),
         theirs_(Allocate(OpenSession(), 1)[0]) {}
 
-  // Inserts "abcd": two cached pages and two new ones.
+  // Inserts "abcd", of which two pages are cached and two are new. Returns the
+  // outcome.
   std::string InsertOutcome(const std::vector<PageId>& pages,
                             const std::vector<PageId>& free_pages = {}) {
     const auto tokens = Spell("abcd");

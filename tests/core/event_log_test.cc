@@ -18,7 +18,7 @@ using testing::IsEmpty;
 
 constexpr uint32_t kCapacity = 8;
 
-// A log, and the one run of pages that its tree holds.
+// A test with a log and the one run of pages that the log's tree holds.
 class EventLogTest : public testing::Test {
  protected:
   void Store(uint32_t first_page, uint32_t pages, PageId parent) {
@@ -28,7 +28,8 @@ class EventLogTest : public testing::Test {
     log_.Removed(pages, EvictionReason::kRequest);
   }
 
-  // "stored 1..4 after 0", "removed 4", "cleared".
+  // Returns events in words, such as "stored 1..4 after 0", "removed 4" and
+  // "cleared".
   std::vector<std::string> Take() {
     if (log_.has_gap()) log_.EndGap();
     std::vector<RawEvent> events;
@@ -70,7 +71,7 @@ TEST_F(EventLogTest, KeepsNothingUntilItIsStarted) {
 TEST_F(EventLogTest, BeginsWithAGapThatTheCallerEnds) {
   log_.Start();
   EXPECT_TRUE(log_.has_gap());
-  Store(0, 4, kPaddingPage);  // the caller says it when it ends the gap
+  Store(0, 4, kPaddingPage);  // the caller tells this when it ends the gap
   log_.EndGap();
   Store(0, 2, kPaddingPage);
   EXPECT_THAT(Take(), ElementsAre("cleared", "stored 1..2 after 0"));

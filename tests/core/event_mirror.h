@@ -12,15 +12,16 @@
 
 namespace pando {
 
-// The contents of a cache, as its events tell them.
+// The contents of a cache, rebuilt from its events.
 class EventMirror {
  public:
-  // Each cached page, and the prefix that ends with it.
+  // Maps each cached page to the prefix that ends with it.
   using Pages = std::map<PageId, Place>;
 
   explicit EventMirror(uint32_t page_tokens) : page_tokens_(page_tokens) {}
 
-  // Returns a sentence for each event that cannot be.
+  // Applies the events. Returns one sentence for each event that contradicts
+  // the contents.
   std::vector<std::string> Apply(std::span<const RawEvent> events);
 
   const Pages& pages() const { return pages_; }

@@ -1,6 +1,6 @@
-// A replay of the events of a cache gives exactly its contents, whatever was
-// done to it, before and while it is described, and however seldom the events
-// are taken.
+// Replays the events of a cache and checks that the events give exactly the
+// cache's contents. The operations may come before or while the contents are
+// described, and the events may be taken seldom.
 
 #include <cstdint>
 #include <map>
@@ -22,7 +22,7 @@ namespace {
 
 using HashedPages = std::map<PageId, PageHash>;
 
-// Replays raw events.
+// Replays raw events to rebuild a cache's contents.
 class Follower {
  public:
   explicit Follower(uint32_t page_tokens) : page_tokens_(page_tokens) {}
@@ -36,7 +36,7 @@ class Follower {
     }
   }
   const HashedPages& pages() const { return pages_; }
-  // Times that the log began anew.
+  // Returns how often the log began anew.
   int resyncs() const { return resyncs_; }
 
  private:
@@ -71,7 +71,7 @@ class Follower {
   int resyncs_ = 0;
 };
 
-// The pages of the naive reference, which keeps whole prefixes.
+// Returns the hashed pages of the naive reference, which keeps whole prefixes.
 HashedPages Expected(const ReferenceIndex& index, uint32_t page_tokens) {
   PageHasher hasher;
   HashedPages expected;
@@ -107,11 +107,11 @@ TEST_P(EventReplayTest, GivesTheSealedPagesAfterRandomOperations) {
     GridPoint point = AnyGridPoint(choices);
     point.is_bigram = GetParam();
     point.capacity_pages = 2 + choices(20);
-    // Some take the events so seldom that the log gives up.
+    // Some watchers take the events so seldom that the log gives up.
     const bool is_late = choices(2) == 1;
     const int count = is_late ? 4000 : 400;
     const uint32_t pace = is_late ? count : 1;
-    // Some are told what is cached a few nodes at a time.
+    // Some watchers receive the description of the cache a few nodes at a time.
     const auto nodes = static_cast<uint32_t>(1 + choices(3));
     Executor executor(OptionsAt(point), count,
                       Executor::Events::kTakenByCaller);

@@ -1,4 +1,4 @@
-// Each policy against a search for its victim from end to end.
+// Compares each policy's victims with those that a search of all nodes finds.
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,8 @@ using ::testing::IsEmpty;
 
 using Kind = EvictionPolicyKind;
 
-// The key that each policy compares; the smallest goes first.
+// Returns the key by which a policy compares nodes. The node with the smallest
+// key is evicted first.
 std::tuple<int64_t, int64_t, int64_t> KeyOf(Kind policy, const Node& node) {
   const auto access = static_cast<int64_t>(node.last_access);
   const auto id = static_cast<int64_t>(node.id);
@@ -44,8 +45,8 @@ std::tuple<int64_t, int64_t, int64_t> KeyOf(Kind policy, const Node& node) {
   return {};
 }
 
-// Random trees, in which every step of eviction is searched for from end to
-// end.
+// A test with random trees that finds every victim by a search of all nodes,
+// too.
 class PolicyOracleTest : public testing::TestWithParam<Kind> {
  protected:
   uint32_t Below(uint32_t limit) {
@@ -96,7 +97,7 @@ class PolicyOracleTest : public testing::TestWithParam<Kind> {
     }
   }
 
-  // The last page of the unlocked leaf with the smallest key.
+  // Returns the last page of the unlocked leaf with the smallest key.
   std::optional<PageId> NextVictim(Kind policy) {
     const Node* best = nullptr;
     tree_.ForEachNode([&](const Node& node) {
@@ -118,7 +119,7 @@ class PolicyOracleTest : public testing::TestWithParam<Kind> {
     return evicted.front();
   }
 
-  // Evicts what is not locked in some of the cells.
+  // Flushes some of the cells.
   void FlushSome() {
     std::vector<PageId> evicted;
     for (int i = 0; i < 20; ++i) {
@@ -173,8 +174,8 @@ TEST_P(PolicyOracleTest, ASwitchReordersWhatIsThere) {
   }
 }
 
-// Between the steps of a change the tree grows, and is used, locked, evicted
-// and flushed, and other changes come.
+// Between the steps of a change, the tree grows, is used, locked, evicted and
+// flushed, and other policy changes begin.
 TEST_P(PolicyOracleTest, AChangeInStepsKeepsTheOldOrderUntilTheNewIsInUse) {
   const uint64_t first = FromEnvironment("PANDO_TEST_SEED", 1);
   int switches = 0;

@@ -1,4 +1,4 @@
-// Every policy keeps the same promises and evicts in its own order.
+// Checks that every policy keeps the same promises and evicts in its own order.
 
 #include "core/eviction/eviction_policy.h"
 
@@ -43,7 +43,8 @@ class EvictionPolicyTest : public CacheFixture,
                                      .priority = priority})),
               "OK");
   }
-  // Evicts page by page; each prompt's letter as it goes.
+  // Evicts page by page. Returns the letters of the prompts in the order of
+  // eviction.
   std::string EvictAllOf(const std::vector<std::string>& prompts) {
     std::string order;
     std::vector<std::string> left = prompts;
@@ -62,13 +63,13 @@ TEST_P(EvictionPolicyTest, EvictsNothingOfAnEmptyCache) {
   EXPECT_EQ(cache_.Evict(1), 0u);
 }
 
-// a: one hit, used last; b: three hits; c: one hit; d: two hits.
+// The prompts a, b, c and d have one, three, one and two hits. a is used last.
 TEST_P(EvictionPolicyTest, EvictsInItsOrder) {
   PublishAs("a", 1);
   PublishAs("b", 4);
   PublishAs("c", 2);
   PublishAs("d", 3);
-  PublishAs("b", 0);  // frees the duplicate
+  PublishAs("b", 0);  // frees the duplicate page
   PublishAs("b", 0);
   PublishAs("d", 0);
   Touch("a");
@@ -197,7 +198,7 @@ TEST_F(HitCountTest, ChunksOfAPrefillAreNotCounted) {
       Outcome(InsertAt(match->lock, "b", {pages[1]}, LockAction::kRelock)),
       "OK");
   ASSERT_EQ(Outcome(Unlock(match->lock)), "OK");
-  Publish("c");  // one hit, where a chunk has none
+  Publish("c");  // has one hit, while a chunk has none
   Touch("ab");
   EXPECT_EQ(cache_.Evict(2), 2u);
   EXPECT_EQ(CachedPages("c"), 1u);
@@ -213,7 +214,7 @@ TEST_F(HitCountTest, TheFinalInsertCountsForTheWholePath) {
   ASSERT_EQ(
       Outcome(InsertAt(match->lock, "b", {pages[1]}, LockAction::kUnlock)),
       "OK");
-  EXPECT_EQ(cache_.Evict(1), 1u);  // all have one hit: the oldest goes
+  EXPECT_EQ(cache_.Evict(1), 1u);  // all have one hit, so the oldest goes
   EXPECT_EQ(CachedPages("c"), 0u);
 }
 
@@ -228,10 +229,10 @@ TEST_F(HitCountTest, AMatchIsNoHit) {
 
 TEST_F(HitCountTest, ASplitCopiesHits) {
   Publish("ab");
-  Publish("ab");  // two hits
+  Publish("ab");  // gives two hits
   Publish("c");
   Publish("c");
-  Publish("ad");  // splits: a has three, b two
+  Publish("ad");  // splits the node: a has three hits, b two
   EXPECT_EQ(cache_.Evict(1), 1u);
   EXPECT_EQ(CachedPages("ad"), 1u);
   EXPECT_EQ(cache_.Evict(2), 2u);
@@ -261,8 +262,8 @@ TEST(PriorityTest, IsTheMaximumAlongThePath) {
   };
   publish({1}, -3);
   publish({2}, 1);
-  publish({1, 3}, 2);  // raises {1}
-  publish({1, 3}, 0);  // and lowers nothing
+  publish({1, 3}, 2);  // raises the priority of {1}
+  publish({1, 3}, 0);  // lowers nothing
   const auto matched = [&](std::vector<Token> tokens) {
     return cache.Match({.ns = kNoNamespace, .tokens = tokens, .touch = false})
         ->matched_tokens;

@@ -67,7 +67,7 @@ TEST_F(EvictionTest, OfAnEmptyCacheFreesNothing) {
 TEST_F(EvictionTest, AMatchRefreshesOnlyTheNodesItCoversWhole) {
   Publish("abc");
   Publish("d");
-  Touch("ab");  // not the whole node
+  Touch("ab");  // only a part of the node
   EXPECT_EQ(cache_.Evict(3), 3u);
   EXPECT_EQ(CachedPages("abc"), 0u);
   EXPECT_EQ(CachedPages("d"), 1u);
@@ -131,7 +131,7 @@ TEST_F(EvictionTest, AFlushThatFindsNothingIsNoEvent) {
   cache_.StartEvents();
   std::vector<RawEvent> events;
   cache_.TakeEvents(events);
-  Lock("");  // the namespace is there
+  Lock("");  // makes the namespace, which stays empty
   cache_.Flush();
   cache_.TakeEvents(events);
   EXPECT_THAT(events, IsEmpty());
@@ -144,7 +144,7 @@ TEST_F(EvictionTest, ChurnIsWhatComesAndGoesAndNotWhatWasThere) {
   ASSERT_EQ(churn.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<AllCleared>(churn[0]));
 
-  const auto pages = Publish("abc");  // "ab" is there already
+  const auto pages = Publish("abc");  // the cache has "ab" already
   ASSERT_EQ(cache_.Evict(1), 1u);
   cache_.TakeChurn(churn);
   ASSERT_EQ(churn.size(), 2u);
@@ -167,7 +167,7 @@ TEST_F(EvictionTest, AFlushTakesDeepAndWideTreesApart) {
 }
 
 TEST_F(EvictionTest, InManyStepsFreesAllThatWasAsked) {
-  constexpr uint32_t kPages = 1000;  // more than one hold of the mutex
+  constexpr uint32_t kPages = 1000;  // more than one hold of the mutex can free
   PrefixCache cache({1, kPages + 1});
   cache.OpenSession(session_, "many");
   const auto pages =

@@ -1,5 +1,5 @@
-// The requests of Executor. executor_support.cc has how it chooses and
-// compares.
+// The requests that Executor makes. executor_support.cc has the parts that
+// choose and compare.
 
 #include "tests/core/executor.h"
 
@@ -81,7 +81,7 @@ void Executor::operator()(const Insert& insert) {
   all_tokens.insert(all_tokens.end(), start.tokens.begin(), start.tokens.end());
 
   std::vector<PageId> reserved = model_.ReservedPages(session);
-  std::reverse(reserved.begin(), reserved.end());  // to take from the back
+  std::reverse(reserved.begin(), reserved.end());  // to pop off the back
   const auto take = [&] {
     const PageId page = reserved.back();
     reserved.pop_back();
@@ -213,8 +213,8 @@ void Executor::operator()(const SetPolicy& set) {
                        EvictionPolicyName(before));
 }
 
-// The model changes its policy at once, when the real cache uses the new one,
-// and learns while the real cache does.
+// The model changes its policy in one step at the moment when the real cache
+// begins to use the new one. The model learns while the real cache does.
 EvictionPolicyKind Executor::StepPolicy() {
   const EvictionPolicyKind before = real_.Stats().eviction_policy;
   const bool is_over = real_.Step(*policy_change_);
@@ -273,7 +273,7 @@ void Executor::operator()(const WriterGone& end) {
   model_.WriterGone(WriterId(end.writer));
 }
 
-// The ids of the sessions are their numbers here.
+// A session's number is the same as its id here.
 void Executor::operator()(const FreeQuarantine& free) {
   const auto number =
       SessionNumber(static_cast<uint32_t>(sessions_[free.slot].value()));

@@ -24,25 +24,27 @@ namespace pando::program {
 // Runs a program on a PrefixCache and on a ReferenceCache, side by side.
 class Executor {
  public:
-  // Who takes the events of the real cache.
+  // Says which side takes the events of the real cache: this class or the test.
   enum class Events { kComparedHere, kTakenByCaller };
 
-  // Options::on_wait_over is set here. Invariants and events are checked after
-  // every `check_every` operations.
+  // The constructor sets Options::on_wait_over. Run checks all invariants and
+  // the events after every `check_every` operations.
   explicit Executor(const PrefixCache::Options& options,
                     uint64_t check_every = 1,
                     Events events = Events::kComparedHere);
 
-  // Returns what the two disagree on after the operation, and the invariants
-  // that do not hold; empty when all is well.
+  // Runs the operation on both caches. Returns the points on which their
+  // answers differ and the invariants that do not hold; empty if there are
+  // none.
   std::vector<std::string> Run(const Operation& operation);
 
-  // Succeeded and failed operations so far, to see that a program does both.
+  // The numbers of operations that succeeded and failed so far. The numbers
+  // show whether a program does both.
   uint64_t succeeded() const { return succeeded_; }
   uint64_t failed() const { return failed_; }
   CacheCounters counters() { return real_.Stats().counters; }
   PrefixCache& real() { return real_; }
-  // The prefixes that are cached.
+  // The reference's index, which has all cached prefixes.
   const ReferenceIndex& cached() const { return model_.index(); }
 
  private:
@@ -68,11 +70,12 @@ class Executor {
   void operator()(const FreeQuarantine& free);
   void operator()(const ExpireSessions& expire);
 
-  // Where a prompt begins, and what is sent of it.
+  // The place where a prompt begins, and the tokens of the prompt that are
+  // sent.
   struct Start {
     NamespaceKey ns;
     HandlePairs::Pair after;
-    Place place;  // the prompt's start when the handle is gone
+    Place place;  // the prompt's start if the handle is gone
     std::vector<Token> tokens;
   };
   using Forgery = HandleChoice::Forgery;
@@ -88,20 +91,20 @@ class Executor {
   }
   void Spoil(std::vector<PageId>& pages, Fault fault) const;
 
-  // Both return whether the real call succeeded.
+  // Returns whether the real call succeeded.
   bool CompareStatus(const absl::Status& real, const absl::Status& model);
   void CompareHandles(const PrefixHandle& real, const PrefixHandle& model);
   void CompareRoom(const PageRoom& real);
   void CompareFlush(const FlushResult& real, const FlushResult& model);
   void CompareWaitsOver();
   void CompareEvents(EventMirror& mirror);
-  // Takes a step of the change of policy that is under way. Returns the policy
-  // that was set before it.
+  // Takes one step of the policy change in progress. Returns the policy that
+  // was set before that step.
   EvictionPolicyKind StepPolicy();
   void CompareStats();
 
   static constexpr size_t kRemembered = 16;
-  static constexpr uint32_t kNodesAStep = 8;  // of a change of policy
+  static constexpr uint32_t kNodesAStep = 8;  // in a change of policy
 
   const uint32_t page_tokens_;
   const uint32_t capacity_pages_;
@@ -114,8 +117,8 @@ class Executor {
   EvictionPolicyKind wanted_policy_;
   std::array<SessionId, kSlots> sessions_;
   uint64_t opened_ = 0;
-  std::deque<LockId> seen_locks_;  // newest first, a few
-  std::deque<WaitId> seen_waits_;  // newest first, a few
+  std::deque<LockId> seen_locks_;  // the newest few, newest first
+  std::deque<WaitId> seen_waits_;  // the newest few, newest first
   HandlePairs handles_;
   std::optional<EventMirror> mirror_;  // of the real cache
   absl::Time now_ = absl::UnixEpoch();

@@ -1,4 +1,4 @@
-// How Executor chooses what a program names, and compares the answers.
+// The parts of Executor that choose what a program names and compare answers.
 
 #include <algorithm>
 #include <optional>
@@ -52,7 +52,8 @@ std::vector<std::string> Executor::Run(const Operation& operation) {
   std::visit([this](const auto& kind) { (*this)(kind); }, operation);
   CompareWaitsOver();
   CompareStats();
-  // Step by step between the operations, and all at once.
+  // Checks invariants step by step between operations, and sometimes all at
+  // once.
   const auto violations = real_.CheckInvariantsStep();
   for (const std::string& violation :
        violations.value_or(std::vector<std::string>())) {
@@ -81,8 +82,8 @@ Executor::Start Executor::StartOf(const Prompt& prompt,
   return start;
 }
 
-// After a place of a bigram namespace a prompt begins with the second token of
-// the last pair.
+// In a bigram namespace, a prompt that follows a place repeats the second token
+// of the place's last pair.
 std::vector<Token> Executor::Spell(const Prompt& prompt, const Place& start,
                                    Forgery forgery) const {
   std::vector<Token> tokens = SpellTokens(prompt.letters, page_tokens_);
@@ -188,7 +189,8 @@ void Executor::CompareFlush(const FlushResult& real, const FlushResult& model) {
                        model.protected_pages);
 }
 
-// The tree is described again and again, node by node, and changes meanwhile.
+// Stops and restarts the events again and again. The tree is described node by
+// node, and changes meanwhile.
 void Executor::CompareEvents(EventMirror& mirror) {
   constexpr uint64_t kChecksOfARound = 32;
   if (operations_ / check_every_ % kChecksOfARound == 0) {

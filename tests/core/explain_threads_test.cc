@@ -1,5 +1,5 @@
-// An explanation goes through the namespaces one by one, and lets others in
-// between. Meant for the thread sanitizer.
+// ExplainMatch goes through the namespaces one at a time and lets other calls
+// run in between. Meant for the thread sanitizer.
 
 #include <string>
 #include <thread>
@@ -33,7 +33,8 @@ TEST(ExplainThreadsTest, NamespacesMayGoWhileTheyAreGoneThrough) {
     }
     std::thread flush([&] { cache.Flush(); });
     std::thread another_flush([&] { cache.Flush(); });
-    // Less than a page, of which no namespace has more: all are looked at.
+    // The prompt is shorter than a page, so no namespace has more of it and the
+    // search must look at all namespaces.
     const auto prompt = std::span(tokens).first(kPageTokens - 1);
     while (cache.Stats().namespaces > 0) {
       const auto result = cache.ExplainMatch(NamespaceKey(), prompt);

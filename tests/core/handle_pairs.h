@@ -10,8 +10,8 @@
 
 namespace pando::program {
 
-// The handles that two caches gave for the same prefixes. Which number a node
-// has is each cache's choice, but it stays the same.
+// Pairs of handles that two caches gave for the same prefix. Each cache chooses
+// its own number for a node, and must keep to that number.
 class HandlePairs {
  public:
   struct Pair {
@@ -19,7 +19,8 @@ class HandlePairs {
     PrefixHandle model;
   };
 
-  // Empty when the handles can mean the same.
+  // Adds a pair. Returns an empty string if the two handles can name the same
+  // prefix, otherwise a description of the error.
   std::string Add(const PrefixHandle& real, const PrefixHandle& model) {
     if ((real == PrefixHandle()) != (model == PrefixHandle())) {
       return real == PrefixHandle() ? "only the model gives a handle"
@@ -36,8 +37,8 @@ class HandlePairs {
     return "";
   }
 
-  // Counted from the newest, modulo how many there are; none while there is
-  // none.
+  // Returns the pair at `index` modulo the number of pairs, counted from the
+  // newest pair. Returns an empty pair if there are none.
   Pair Recent(size_t index) const {
     return recent_.empty() ? Pair() : recent_[index % recent_.size()];
   }

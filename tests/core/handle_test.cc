@@ -1,4 +1,4 @@
-// A match, an insert or a lock that begins at a prefix handle.
+// Tests of a match, an insert or a lock that begins at a prefix handle.
 
 #include <string_view>
 #include <vector>
@@ -72,11 +72,12 @@ TEST_F(HandleTest, IsGoneWhenItsNodeIsEvicted) {
   const PrefixHandle handle = HandleOf("ab");
   cache_.Flush();
   EXPECT_EQ(Outcome(MatchAfter(handle, "c")), "HANDLE_GONE");
-  Publish("ab");  // its pages are cached again, as another node
+  Publish("ab");  // caches the same pages again, as a new node
   EXPECT_EQ(Outcome(MatchAfter(handle, "c")), "HANDLE_GONE");
 }
 
-// The handle names the node, whose front became another one in the split.
+// When a lock splits the node, the front part becomes a new node. The handle
+// still names the old node, which keeps the end and is evicted.
 TEST_F(HandleTest, IsGoneWithItsNodeThoughThePrefixBeforeThatIsCached) {
   Publish("abcd");
   const PrefixHandle front = HandleOf("ab");
@@ -137,7 +138,8 @@ TEST_F(HandleTest, MaxTokensBeforeTheHandleEndsTheMatchThere) {
   EXPECT_EQ(match->matched_tokens, kPageTokens);
   EXPECT_THAT(match->pages, IsEmpty());
   EXPECT_EQ(match->reserved.size(), 2u);
-  // The tokens after the match were not sent, so that none are held.
+  // The match did not receive the tokens after the matched part, so the lock
+  // holds none.
   const auto insert = cache_.Insert({.session = session_,
                                      .ns = kNoNamespace,
                                      .tokens = {},

@@ -1,4 +1,5 @@
-// The prompt that an admission leaves with its lock, for Insert to take from.
+// Tests of the prompt that an admission stores with its lock. Later inserts
+// take tokens from that prompt.
 
 #include "tests/core/cache_fixture.h"
 
@@ -9,7 +10,7 @@ using ::testing::ElementsAre;
 
 class HeldPromptTest : public CacheFixture {
  protected:
-  // Locks what is cached of the prompt and reserves pages for `room` tokens.
+  // Locks the cached part of the prompt and reserves pages for `room` tokens.
   MatchResult Admit(const std::vector<Token>& prompt, uint32_t room) {
     const auto match = cache_.Match({.session = session_,
                                      .ns = kNoNamespace,
@@ -24,7 +25,7 @@ class HeldPromptTest : public CacheFixture {
     return Admit(prompt, static_cast<uint32_t>(prompt.size()));
   }
 
-  // Inserts tokens of the held prompt, then `sent`.
+  // Inserts tokens of the held prompt, followed by `sent`.
   absl::StatusOr<InsertResult> InsertHeld(LockId lock, uint32_t prompt_tokens,
                                           const std::vector<PageId>& pages,
                                           LockAction action = LockAction::kKeep,
@@ -72,7 +73,7 @@ TEST_F(HeldPromptTest, ThatEndsWithinAPageIsPublishedInWholePages) {
             "INVALID_ALIGNMENT");
   ASSERT_EQ(Outcome(InsertHeld(match.lock, 11, whole)), "OK");
   EXPECT_EQ(PagesOf("ab"), whole);
-  EXPECT_EQ(Counts().reserved, 1u);  // the tail's page
+  EXPECT_EQ(Counts().reserved, 1u);  // the page of the tail
 }
 
 TEST_F(HeldPromptTest, BeginsAfterACappedMatch) {
@@ -106,7 +107,7 @@ TEST_F(HeldPromptTest, AdvancesWithEachRelockOfAChunkedPrefill) {
   ASSERT_EQ(Outcome(InsertHeld(match.lock, 2 * kPageTokens,
                                {pages[0], pages[1]}, LockAction::kRelock)),
             "OK");
-  // The tokens beyond the whole pages stay for the next chunk.
+  // The tokens beyond the last whole page stay for the next chunk.
   ASSERT_EQ(Outcome(InsertHeld(match.lock, kPageTokens + 3, {pages[2]},
                                LockAction::kRelock)),
             "OK");
@@ -198,7 +199,7 @@ TEST_F(HeldPromptTest, OutlivesASplitOfTheNodeOfItsLock) {
 TEST_F(HeldPromptTest, GoesWithItsLock) {
   const MatchResult match = Admit("a");
   ASSERT_EQ(Outcome(Unlock(match.lock)), "OK");
-  const LockId next = Lock("");  // in the released one's place
+  const LockId next = Lock("");  // takes the place of the released lock
   EXPECT_EQ(Outcome(InsertHeld(match.lock, kPageTokens, match.reserved)),
             "LOCK_UNKNOWN");
   EXPECT_EQ(Outcome(InsertHeld(next, kPageTokens, match.reserved)),

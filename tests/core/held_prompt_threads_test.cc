@@ -24,9 +24,10 @@ constexpr uint32_t kPages = 400;
 constexpr SessionId kSession(1);
 const NamespaceKey kNamespace;
 
-// Inserts page after page of the prompt that the lock holds, until all of
-// `pages` are in the tree or an insert fails; returns why it failed. A thread
-// that finds the lock moved meanwhile tries again with the pages that follow.
+// Inserts the prompt that the lock holds, page after page, until all of `pages`
+// are in the tree or an insert fails. Returns the reason of a failure. A thread
+// that finds the lock moved by the other thread tries again with the pages that
+// follow.
 std::optional<Reason> PublishAll(PrefixCache& cache, LockId lock,
                                  std::span<const PageId> pages) {
   while (!pages.empty()) {
@@ -66,7 +67,7 @@ TEST(HeldPromptThreadsTest, EachPageOfAPromptIsTakenByOneOfTwoThreads) {
   const auto mine = PublishAll(cache, match->lock, pages.first(kPages));
   other.join();
 
-  // Who comes to the end of the prompt finds nothing held.
+  // A thread that has reached the end of the prompt finds no held tokens.
   for (const auto end : {mine, theirs}) {
     EXPECT_THAT(end, AnyOf(std::nullopt, Reason::kInvalidField));
   }
@@ -79,7 +80,7 @@ TEST(HeldPromptThreadsTest, EachPageOfAPromptIsTakenByOneOfTwoThreads) {
   EXPECT_THAT(cache.CheckInvariants(), IsEmpty());
 }
 
-// The first call of the two keeps the prompt after it has answered the other.
+// The first call stores the prompt only after the repeated call has its answer.
 TEST(HeldPromptThreadsTest, IsNotHeldByALockThatARepeatMovedMeanwhile) {
   constexpr int kRounds = 10;
   constexpr uint32_t kTokens = 1 << 18;
@@ -122,7 +123,7 @@ TEST(HeldPromptThreadsTest, IsNotHeldByALockThatARepeatMovedMeanwhile) {
   EXPECT_THAT(cache.CheckInvariants(), IsEmpty());
 }
 
-// The call keeps the prompt after it has made the lock, which is gone by then.
+// The call stores the prompt after making the lock. By then, the lock is gone.
 TEST(HeldPromptThreadsTest, EndsWithItsSessionThoughTheCallIsNotOver) {
   constexpr int kRounds = 10;
   constexpr uint32_t kTokens = 1 << 20;
@@ -132,7 +133,8 @@ TEST(HeldPromptThreadsTest, EndsWithItsSessionThoughTheCallIsNotOver) {
     const SessionId session(static_cast<uint64_t>(round));
     cache.OpenSession(session, "leaves early");
     std::thread admission([&] {
-      // Its pages are reserved in steps, between which the session may end.
+      // The call reserves its pages in steps. The session may end between two
+      // steps.
       EXPECT_THAT(Outcome(cache.Match({.session = session,
                                        .ns = kNamespace,
                                        .tokens = prompt,

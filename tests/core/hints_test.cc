@@ -1,4 +1,5 @@
-// Inserts give hints about the next use of the pages that they publish.
+// Tests of the hints that inserts give about the next use of the published
+// pages.
 
 #include <string>
 #include <vector>
@@ -15,8 +16,8 @@ const NamespaceKey kPatient{"patient", std::nullopt};
 const NamespaceKey kBusy{"busy", std::nullopt};
 const NamespaceKey kPlain{"plain", std::nullopt};
 
-// Sixteen pages of one token. Two classes may be retained for ten seconds, all
-// others not at all.
+// A test with sixteen pages of one token each. Two quota classes may retain
+// leaves for ten seconds, all others not at all.
 class HintsTest : public testing::TestWithParam<EvictionPolicyKind> {
  protected:
   using Prompt = std::vector<Token>;
@@ -183,7 +184,7 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(EvictionPolicyName(kind.param));
     });
 
-// Policies that look at the last use.
+// The policies that look at the last use.
 class RetentionTest : public HintsTest {};
 
 TEST_P(RetentionTest, ARetainedLeafIsSparedUntilItsTime) {
@@ -227,9 +228,10 @@ TEST_P(RetentionTest, TheClassOfASparedLeafPays) {
   EXPECT_EQ(Cached(kPlain, {1}), 1u);
 }
 
-// A worker retains all that it publishes, for as long as it may, and never
-// stops. What another publishes in between stays, unused, for a quarter of the
-// evictions that it would stay for without hints, which is eight.
+// One worker publishes without pause and retains each prompt for as long as
+// possible. A prompt that is inserted without a hint in between stays cached,
+// unused, for at least a quarter of the evictions that it would survive if no
+// prompt were retained. The cache holds eight prompts.
 TEST_P(RetentionTest, AWorkerThatRetainsAllDoesNotStarveOthers) {
   Token next = 100;
   const auto flood = [&] {
@@ -266,7 +268,9 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(EvictionPolicyName(kind.param));
     });
 
-// A use does not move a leaf past those that were inserted more often.
+// Sparing a leaf makes that leaf the most recently used one, but slru still
+// evicts a leaf with one insert before leaves with more. A leaf that remains
+// the first after being spared is evicted.
 TEST(RankedRetentionTest, ALeafThatIsStillTheFirstGoes) {
   const SessionId session(1);
   PrefixCache cache(

@@ -15,7 +15,8 @@ using testing::IsEmpty;
 constexpr uint32_t kPageTokens = 4;
 constexpr uint32_t kPages = 16;
 
-// Events tell of hits, from one page on, to watchers that ask for them.
+// A test of the events that report hits. The parameter is the number of the
+// first hit of a page that the cache reports.
 class HitEventsTest : public testing::TestWithParam<uint32_t> {
  protected:
   HitEventsTest() {
@@ -32,7 +33,7 @@ class HitEventsTest : public testing::TestWithParam<uint32_t> {
                                      .pages = pages})),
               "OK");
   }
-  // Computes a prompt in chunks of one page.
+  // Inserts a prompt in chunks of one page.
   void InsertInChunks(std::string_view letters) {
     const auto lock =
         cache_.Lock({.session = session_, .ns = kNoNamespace, .tokens = {}});
@@ -59,7 +60,7 @@ class HitEventsTest : public testing::TestWithParam<uint32_t> {
     EXPECT_EQ(Outcome(match), "OK");
     return match->pages.back();
   }
-  // The last pages of what was hit.
+  // Takes all events and returns the last page of each hit.
   std::vector<PageId> TakeHits() {
     std::vector<PageId> hits;
     for (bool is_all = false; !is_all;) {

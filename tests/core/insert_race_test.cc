@@ -1,6 +1,6 @@
 // An insert looks up its anchor, copies its tokens outside the mutex, and then
-// publishes. What other calls of the session do in between is played here from
-// the cache's clock, which an operation reads before it takes the mutex.
+// publishes them. An operation reads the cache's clock before taking the mutex.
+// These tests use a clock that makes other calls of the session at that moment.
 
 #include <functional>
 #include <utility>

@@ -32,7 +32,7 @@ TEST_F(InsertTest, IgnoresTheTokensAfterTheLastWholePage) {
                                    .pages = first})),
             "OK");
   EXPECT_EQ(Counts().evictable, 1u);
-  EXPECT_EQ(Counts().reserved, 1u);  // the tail's page
+  EXPECT_EQ(Counts().reserved, 1u);  // the page of the tail
 }
 
 TEST_F(InsertTest, OfNoWholePageChangesNothing) {

@@ -1,6 +1,6 @@
-// Races between workers, both ways: whichever call comes first, the outcome is
-// one that both can live with. Inside the cache calls are one after another, so
-// that the order of two calls is all there is to choose.
+// Tests of races between workers, in both orders. Whichever call comes first,
+// both workers can go on with the outcome. Inside the cache calls run one after
+// another, so a test only needs to choose their order.
 
 #include <functional>
 #include <string_view>
@@ -66,7 +66,7 @@ TEST_F(InterleavingTest, MatchWithoutALockThenEvict) {
   const auto tokens = Spell("abcd");
   const auto match = cache_.Match({.ns = kNoNamespace, .tokens = tokens});
   EXPECT_EQ(cache_.Evict(kUsable), 2u);
-  // A handle of a match alone is gone, and says so.
+  // The handle from a match without a lock is gone, and the next call says so.
   const auto after = [&](const PrefixHandle& from) {
     return Outcome(
         cache_.Match({.ns = kNoNamespace, .tokens = {}, .after = from}));

@@ -1,5 +1,5 @@
-// The invariants are verified step by step while the cache is in use: a sound
-// one gives no violation, a broken one does.
+// Checks the invariants step by step while the cache is in use. The check must
+// report no violation for a sound cache, and one for a broken cache.
 
 #include <cstdint>
 #include <optional>
@@ -16,8 +16,8 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// Calls at random, most of which succeed, on a cache that is large enough for
-// several steps of each stage.
+// A cache in use by random calls, most of which succeed. The cache is so large
+// that each stage of the check takes several steps.
 class BusyCache {
  public:
   static constexpr uint32_t kPages = 30'000;
@@ -79,7 +79,7 @@ class BusyCache {
     return tokens;
   }
 
-  // Admits a request and finishes it, or leaves it half done.
+  // Admits a request and either finishes it or leaves it half done.
   void Serve() {
     const SessionId session = AnySession();
     const NamespaceKey ns = Namespace();
@@ -144,7 +144,7 @@ TEST_P(InvariantCheckTest, FindsNothingWhileASoundCacheIsInUse) {
     ASSERT_THAT(*violations, IsEmpty()) << "in check " << checks;
     ++checks;
   }
-  // Each stage took several, so that much changed within it.
+  // Each stage took several steps, so that much changed during the stage.
   EXPECT_GT(steps, 20 * 12);
   EXPECT_THAT(busy.cache().CheckInvariants(), IsEmpty());
 }

@@ -1,4 +1,5 @@
-// Kinds of blocks: who has them open, their generations, their limits.
+// Tests of the kinds of blocks: the sessions that have them open, their
+// generations and their limits.
 
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ TEST_F(KindTest, OtherSizesUnderAnIdentityAreRefused) {
   EXPECT_THAT(std::string(opened.status().message()),
               HasSubstr("[1].shard_bytes is 8192, but the kind of this "
                         "identity is there with 4096"));
-  EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);  // all or none
+  EXPECT_EQ(blocks_.Stats().kinds.size(), 1u);  // all or none are opened
 }
 
 TEST_F(KindTest, KindsThatASessionHasOpenAreLimited) {

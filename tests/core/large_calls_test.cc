@@ -1,4 +1,5 @@
-// Calls of many pages take bounded steps, between which the cache changes.
+// Calls of many pages run in bounded steps. The cache changes between the
+// steps.
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +18,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-// A cache of one token a page.
+// A test with one token to a page.
 class LargeCallsTest : public testing::Test {
  protected:
   static constexpr uint32_t kPages = 12'000;
@@ -33,7 +34,7 @@ class LargeCallsTest : public testing::Test {
     std::iota(tokens.begin(), tokens.end(), first);
     return tokens;
   }
-  // As many leaves of a page as there are pages.
+  // Fills the cache with leaves of one page each.
   void FillWithLeaves() {
     for (Token i = 1; i <= kPages; ++i) {
       const auto pages = Allocate(session_, 1);
@@ -50,7 +51,8 @@ class LargeCallsTest : public testing::Test {
                           .tokens = tokens,
                           .pages = pages});
   }
-  // Takes the steps that are left, with invariants checked after each.
+  // Takes the remaining steps and checks the invariants after each. Returns the
+  // number of steps.
   template <typename Work>
   uint32_t TakeSteps(Work& work) {
     uint32_t steps = 1;
@@ -191,13 +193,14 @@ TEST_F(LargeCallsTest, AMatchReservesSomePagesInEachStep) {
   Matching work = cache_.Start(Admission(prompt, 10'000));
   EXPECT_FALSE(cache_.Step(work));
   EXPECT_EQ(Counts().reserved, kStepReservedPages);
-  // Others know already that it computes the prompt.
+  // After the first step, other sessions know that this session computes the
+  // prompt.
   EXPECT_TRUE(cache_.Score({.ns = kNoNamespace, .tokens = prompt})->is_pending);
   EXPECT_EQ(TakeSteps(work), 10'000 / kStepReservedPages + 1);
   const auto match = work.Take();
   ASSERT_EQ(Outcome(match), "OK");
   EXPECT_EQ(match->reserved.size(), 10'000u);
-  // The lock holds the prompt.
+  // The lock holds the prompt, so an insert can take the tokens from it.
   EXPECT_EQ(Outcome(cache_.Insert({.session = session_,
                                    .ns = kNoNamespace,
                                    .tokens = {},
@@ -279,7 +282,7 @@ TEST_F(LargeCallsTest, AnInsertPublishesSomePagesInEachStep) {
   EXPECT_THAT(result->canonical_pages, IsEmpty());
   EXPECT_THAT(PagesOf(tokens), ElementsAreArray(pages));
   EXPECT_EQ(cache_.Stats().counters.inserts, 1u);
-  // The handle names the end.
+  // The returned handle names the end of the inserted prompt.
   EXPECT_EQ(cache_
                 .Match({.session = {},
                         .ns = kNoNamespace,
@@ -309,7 +312,7 @@ TEST_F(LargeCallsTest, AnInsertThatIsRefusedChangesNothing) {
 TEST_F(LargeCallsTest, WhatIsCachedAlreadyIsKept) {
   const auto theirs = Allocate(session_, 5'000);
   ASSERT_EQ(Outcome(Insert(Tokens(5'000), theirs)), "OK");
-  // Some of the pages are the cache's own, some are duplicates.
+  // Some of the pages are the cache's own, the rest are duplicates.
   auto pages = theirs;
   pages.resize(4'500);
   const auto own = Allocate(session_, 5'500);
@@ -329,7 +332,7 @@ TEST_F(LargeCallsTest, WhatIsCachedAlreadyIsKept) {
   EXPECT_EQ(Counts().evictable, 10'000u);
 }
 
-// The pages that the result names are those of the cache, page by page.
+// The result names the page that the cache has, for every page of the prompt.
 TEST_F(LargeCallsTest, WhatIsCachedMeanwhileIsKept) {
   const auto pages = Allocate(session_, 10'000);
   const auto theirs = Allocate(other_, 2'000);
@@ -393,7 +396,7 @@ TEST_F(LargeCallsTest, AMovingAnchorKeepsTheParts) {
   }
   ASSERT_EQ(Outcome(work.Take()), "OK");
   EXPECT_EQ(Counts().protected_, 10'000u);
-  // It still holds what comes after them, and only that.
+  // The lock still holds the tokens after the inserted pages, and no others.
   const auto rest = std::span(match->reserved).subspan(10'000);
   const auto insert = [&](uint32_t prompt_tokens) {
     return cache_.Insert({.session = session_,
@@ -443,7 +446,7 @@ TEST_F(LargeCallsTest, AnInsertThatIsAbandonedEndsAllTheSame) {
                               .request_id = RequestId(4)};
   Inserting refused = cache_.Start(request);
   EXPECT_FALSE(cache_.Step(refused));
-  EXPECT_TRUE(refused.Abandon());  // before anything is published
+  EXPECT_TRUE(refused.Abandon());  // still before anything is published
   EXPECT_TRUE(cache_.Step(refused));
   EXPECT_EQ(Counts().reserved, 10'000u);
 
@@ -451,13 +454,14 @@ TEST_F(LargeCallsTest, AnInsertThatIsAbandonedEndsAllTheSame) {
   while (Counts().evictable == 0) EXPECT_FALSE(cache_.Step(work));
   EXPECT_TRUE(work.Abandon());
   const auto same = tokens;
-  std::ranges::fill(tokens, 0);  // the request is gone
+  std::ranges::fill(tokens, 0);  // the caller reuses its memory
   TakeSteps(work);
   EXPECT_THAT(PagesOf(same), ElementsAreArray(pages));
   EXPECT_TRUE(cache_.Insert(request)->is_repeat);
 }
 
-// The same prompt in a namespace of pairs, as one insert and in small ones.
+// Inserts the same prompt in a namespace of pairs, once in one large insert and
+// once in small ones.
 TEST_F(LargeCallsTest, PairsOfTokensGoOnAcrossParts) {
   NamespaceKey bigram;
   bigram.bigram = true;

@@ -44,7 +44,7 @@ TEST_F(MatchTest, FollowsBranches) {
 
 TEST_F(MatchTest, CountsWholePagesOnly) {
   const auto pages = Publish("ab");
-  // Three of the second page's four tokens.
+  // The prompt has only three of the second page's four tokens.
   auto tokens = Spell("ab");
   tokens.pop_back();
   const auto match =
@@ -139,7 +139,7 @@ TEST_F(MatchTest, ReservesThePagesThatDidNotMatch) {
   const auto match = MatchAndLock("abcd", 4 * kPageTokens + 1);
   ASSERT_EQ(Outcome(match), "OK");
   EXPECT_EQ(match->matched_tokens, 8u);
-  EXPECT_EQ(match->reserved.size(), 3u);  // pages 3 and 4, and one token more
+  EXPECT_EQ(match->reserved.size(), 3u);  // two whole pages and a partial one
   EXPECT_EQ(Counts().reserved, 3u);
 }
 
@@ -153,7 +153,7 @@ TEST_F(MatchTest, ReservesNothingWhenTheMatchCoversIt) {
 TEST_F(MatchTest, ReservingEvictsOthersButNotWhatItMatched) {
   Publish("abcde");
   Publish("fghij");
-  Touch("fghij");  // what matches below is the oldest
+  Touch("fghij");  // makes the matched prompt the oldest one
   const auto match = MatchAndLock("abcde", kUsable * kPageTokens);
   ASSERT_EQ(Outcome(match), "OK");
   EXPECT_EQ(match->matched_tokens, 5 * kPageTokens);
@@ -171,7 +171,7 @@ TEST_F(MatchTest, FailsWholeWhenThePagesCannotBeReserved) {
   EXPECT_EQ(cache_.Stats().counters.allocation_failures, 1u);
 }
 
-// The matched pages count neither as room nor as missing.
+// The matched pages count neither as room nor as missing pages.
 TEST_F(MatchTest, ReservesTheLastPageThatCanBeHad) {
   Publish("abcd");
   EXPECT_EQ(Outcome(MatchAndLock("abx", kUsable * kPageTokens)), "OK");

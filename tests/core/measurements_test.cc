@@ -1,4 +1,4 @@
-// The cache measures times, ages and outcomes for operators.
+// Tests of the times, ages and outcomes that the cache measures for operators.
 
 #include "core/journal/measurements.h"
 
@@ -35,7 +35,7 @@ TEST_F(MeasurementsTest, MatchesAreFullPartialOrMissed) {
   Publish("ab");
   Match("ab");
   Match("abc");
-  Match("abc", 2 * kPageTokens);  // no more was wanted
+  Match("abc", 2 * kPageTokens);  // the limit ends the match
   Match("x");
   Match("");
   const ClassTraffic traffic = Measured().classes.at(0);
@@ -129,7 +129,7 @@ TEST_F(MeasurementsTest, AReuseGapIsTheTimeSinceTheLastUse) {
   SetTime(absl::Seconds(100));
   Publish("ab");
   SetTime(absl::Seconds(104));
-  Publish("abc");  // its prefix was inserted again: that is a use
+  Publish("abc");  // inserting the prefix again is a use of it
   SetTime(absl::Seconds(106));
   Touch("abc");
   Match("x");
@@ -197,7 +197,7 @@ TEST_F(MeasurementsTest, AllocationsSucceedAtOnceOrByEvictingOrFailForAReason) {
             "POOL_EXHAUSTED");
   EXPECT_EQ(Outcome(cache_.Allocate({session_, kNoNamespace, kCapacity})),
             "POOL_EXHAUSTED");
-  Allocate(0);  // no allocation
+  Allocate(0);  // is not counted as an allocation
   const Measurements measured = Measured();
   EXPECT_EQ(measured.allocations, 3u);
   EXPECT_EQ(measured.allocations_after_eviction, 1u);
@@ -211,7 +211,7 @@ TEST_F(MeasurementsTest, NothingIsTimedWithoutAClock) {
   EXPECT_EQ(Count(Measured().lock_wait_seconds.View()), 0u);
 }
 
-// Goes on by 3 us each time it is read.
+// A clock that advances by 3 us each time the cache reads it.
 int64_t ticks = 0;
 int64_t Tick() { return ticks += 3000; }
 
@@ -245,7 +245,7 @@ TEST(OperationTimesTest, EachOperationIsTimedFromBeforeTheLockToItsEnd) {
   EXPECT_NEAR(seconds(Operation::kUnlock), 6e-6, 1e-12);
   EXPECT_EQ(seconds(Operation::kFree), 0);
   EXPECT_EQ(Count(measured.lock_wait_seconds.View()), 7u);
-  EXPECT_EQ(measured.lock_wait_seconds.View().sum, 0);  // nobody else was there
+  EXPECT_EQ(measured.lock_wait_seconds.View().sum, 0);  // nothing to wait for
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Random programs give the same answers on PrefixCache as on the naive
-// reference. PANDO_TEST_SEED runs the programs of another seed (default 1),
-// PANDO_TEST_OPERATIONS another number of operations, in all.
+// Random programs must give the same answers on PrefixCache as on the naive
+// reference. PANDO_TEST_SEED sets the seed (default 1). PANDO_TEST_OPERATIONS
+// sets the total number of operations.
 
 #include <algorithm>
 #include <cstdint>
@@ -35,12 +35,14 @@ std::string Listing(const std::vector<Operation>& program) {
   return out.str();
 }
 
-// Policy, page size, bigram, quotas.
+// The policy, the page size, whether most prompts are bigram ones, and whether
+// there are quotas.
 using Param = std::tuple<EvictionPolicyKind, uint32_t, bool, bool>;
 
 class ModelTest : public testing::TestWithParam<Param> {
  protected:
-  // Each program has a pool of its own size, from hopeless to roomy.
+  // Runs one program. Each program has a pool of a different size, from far too
+  // small to roomy.
   void RunProgram(uint64_t seed) {
     const auto [policy, page_tokens, is_bigram, has_quotas] = GetParam();
     const auto capacity = static_cast<uint32_t>(2 + seed * 7 % 46);
@@ -78,7 +80,8 @@ TEST_P(ModelTest, RandomProgramsGiveTheSameAnswers) {
     RunProgram(seed + i);
   }
   if (programs < kProgramsToJudge) return;
-  // The programs are worth running: much succeeds, and much is refused.
+  // The programs are only worth running if many operations succeed and many are
+  // refused.
   EXPECT_GT(succeeded_, failed_);
   EXPECT_GT(failed_, succeeded_ / 10);
 }

@@ -3,7 +3,7 @@
 namespace pando::program {
 namespace {
 
-// Before each operation of a session.
+// The session slot, printed before each operation of a session.
 struct Slot {
   uint8_t number;
 };
@@ -38,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, const HandleChoice& after) {
              << kNames[static_cast<size_t>(after.forgery)];
 }
 
-// The request id of a call that can be repeated.
+// The request id, printed for calls that can be repeated.
 struct Request {
   uint8_t id;
 };

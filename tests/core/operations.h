@@ -1,9 +1,9 @@
 #ifndef PANDO_TESTS_CORE_OPERATIONS_H_
 #define PANDO_TESTS_CORE_OPERATIONS_H_
 
-// Programs for a PrefixCache. An operation names sessions, locks and pages by
-// what they are ("the newest lock of session 2"), not by id, so that a program
-// means the same in every run. Executor turns it into requests.
+// Programs for a PrefixCache. An operation describes sessions, locks and pages
+// ("the newest lock of session 2") instead of naming their ids, so a program
+// means the same in every run. Executor turns each operation into a request.
 
 #include <cstdint>
 #include <optional>
@@ -16,14 +16,16 @@
 
 namespace pando::program {
 
-// Session slots; each holds one session after another.
+// The number of session slots. Each slot holds one session after another.
 inline constexpr uint8_t kSlots = 4;
-// Namespaces: unset, ("", unset), ("bc", "a"), ("c", "ab"); bigram: unset,
-// ("bc", unset).
+// The number of namespaces, as (extra_key, cache_salt): the token namespaces
+// (unset, unset), ("", unset), ("bc", "a") and ("\0bc", "ab"), and the bigram
+// namespaces (unset, unset) and ("bc", unset).
 inline constexpr uint8_t kNamespaces = 6;
 
-// One letter for each page (see SpellTokens), then `tail` tokens. In a bigram
-// namespace one more token, so that each letter is a page.
+// A prompt of one letter for each page (see SpellTokens), followed by `tail`
+// tokens. In a bigram namespace the prompt has one token more, so that each
+// letter still is a page.
 struct Prompt {
   uint8_t ns = 0;
   std::string letters;
@@ -33,44 +35,46 @@ struct Prompt {
 struct LockChoice {
   enum class Kind : uint8_t {
     kNone,
-    kHeld,  // of those the session holds
-    kSeen,  // of the last ones handed out, to whomever, released or not
+    kHeld,  // one of the locks that the session holds
+    kSeen,  // one of the latest locks of all sessions, even if released
   };
   Kind kind = Kind::kNone;
-  uint8_t index = 0;  // counted from the newest, modulo how many there are
+  uint8_t index = 0;  // counted from the newest, modulo their number
 };
 
-// A prompt after a handle is in the handle's namespace, and in a bigram one its
-// first token is the last one before.
+// The choice of a handle to start a prompt at. The prompt is then in the
+// handle's namespace. In a bigram namespace the prompt's first token repeats
+// the last token before it.
 struct HandleChoice {
   bool is_used = false;
-  uint8_t index = 0;  // of the last ones seen, counted from the newest
-  // How it is forged, if at all.
+  uint8_t index = 0;  // among the latest handles, counted from the newest
+  // The way in which the handle is forged, if it is.
   enum class Forgery : uint8_t {
     kNone,
     kOnePageLess,
     kOnePageMore,
     kNotAligned,
     kUnknownNode,
-    kOtherNamespace,  // the prompt stays in its own
+    kOtherNamespace,  // the prompt stays in its own namespace
     kNotContinuous,   // the prompt begins with a token of its own
   };
   Forgery forgery = Forgery::kNone;
 };
 inline constexpr uint8_t kForgeries = 7;
 
-// How the last page of a list is made wrong.
+// The way in which the last page of a list is made wrong.
 enum class Fault : uint8_t {
   kNone,
   kPadding,
   kOutOfRange,
   kListedTwice,
-  kSomeoneElses,  // or no one's
+  kSomeoneElses,  // a page of another session, or of no session
   kMissing,
 };
 inline constexpr uint8_t kFaults = 6;
 
-// A request id of zero is none; others are few, so that they come again.
+// In all operations below, a request id of zero means no id. The other ids are
+// few, so that some are repeated.
 
 struct Match {
   uint8_t slot = 0;
@@ -91,24 +95,25 @@ struct Score {
 };
 
 struct CancelWait {
-  uint8_t index = 0;  // of the last ones seen, counted from the newest
+  uint8_t index = 0;  // among the latest waits, counted from the newest
 };
 
-// The held prompt and this one are cut to as many pages as the session has.
+// The held prompt and the sent one are cut to as many pages as the session has.
 struct Insert {
   uint8_t slot = 0;
   Prompt prompt;
   LockChoice anchor;
   LockAction lock_action = LockAction::kKeep;
   bool names_namespace = true;
-  // Give the cache's pages for what is cached already, as after a match;
-  // otherwise duplicates.
+  // Whether the insert passes the cache's own pages for the cached part, as
+  // after a match. Otherwise the insert passes duplicates.
   bool reuse_cached = false;
   bool keep_duplicates = false;
   uint8_t free_pages = 0;
   Fault fault = Fault::kNone;
-  // Taken from the prompt that the anchor holds, before this one: modulo two
-  // more than it has, so that it can be one too many.
+  // The number of tokens to take from the prompt that the anchor holds. These
+  // tokens come before the sent ones. Executor takes the number modulo the held
+  // prompt's length plus two, so it can be one too many.
   uint16_t prompt_tokens = 0;
   HandleChoice after;
   int8_t priority = 0;
@@ -163,12 +168,12 @@ struct SetPolicy {
   EvictionPolicyKind policy = EvictionPolicyKind::kLru;
 };
 
-// Does nothing when the slot's session is live.
+// Opens a session in the slot. Does nothing if the slot's session is live.
 struct OpenSession {
   uint8_t slot = 0;
 };
 
-// Zero: a writer that cannot be watched.
+// Attaches a writer. A writer of zero is one that cannot be watched.
 struct AttachSession {
   uint8_t slot = 0;
   uint8_t writer = 0;
@@ -191,12 +196,12 @@ struct WriterGone {
   uint8_t writer = 1;
 };
 
-// Frees the quarantined pages of the session that the slot has or had.
+// Frees the quarantined pages of the session that is or was in the slot.
 struct FreeQuarantine {
   uint8_t slot = 0;
 };
 
-// Time passes, and what is over ends.
+// Lets time pass and ends all sessions and quarantines that are due.
 struct ExpireSessions {
   uint8_t passed_seconds = 0;
   uint8_t quarantine_seconds = 0;
@@ -208,7 +213,8 @@ using Operation =
                  OpenSession, AttachSession, CloseSession, SuspendSession,
                  ResumeSession, WriterGone, FreeQuarantine, ExpireSessions>;
 
-// One line, such as `s1 match n0 "aab"+2 reserve 12 lock`.
+// Prints the operation in one line, such as `s1 match n0 "aab"+2 reserve 12
+// lock`.
 std::ostream& operator<<(std::ostream& out, const Operation& operation);
 
 }  // namespace pando::program

@@ -1,4 +1,4 @@
-// PrefixCache answers operators.
+// Tests of PrefixCache's answers to operators.
 
 #include <optional>
 #include <string>
@@ -206,7 +206,7 @@ TEST_F(ExplainMatchTest, NeverCachedWhereTheCacheEnds) {
 
 TEST_F(ExplainMatchTest, DivergedTellsTheFirstTokenThatDiffersInsideANode) {
   Publish("acd");
-  const MatchExplanation result = Explain("acc");  // c, d: all but the last
+  const MatchExplanation result = Explain("acc");  // c, d differ at the end
   EXPECT_EQ(result.end, MatchEnd::kDiverged);
   EXPECT_EQ(result.matched_tokens, 2 * kPageTokens);
   EXPECT_EQ(result.diverged_at, 2 * kPageTokens + 3);
@@ -233,7 +233,7 @@ TEST_F(ExplainMatchTest, DivergedCountsPairsInABigramNamespace) {
   const MatchExplanation result = cache_.ExplainMatch(pairs, prompt);
   EXPECT_EQ(result.end, MatchEnd::kDiverged);
   EXPECT_EQ(result.matched_tokens, kPageTokens);
-  EXPECT_EQ(result.diverged_at, kPageTokens + 2);  // (5, 6), (6, 7)
+  EXPECT_EQ(result.diverged_at, kPageTokens + 2);  // (5, 6), (6, 7) agree
   EXPECT_EQ(cache_.ExplainMatch(pairs, cached).end, MatchEnd::kComplete);
   EXPECT_EQ(cache_.ExplainMatch(pairs, std::vector<Token>{1}).end,
             MatchEnd::kPageFloor);
@@ -324,7 +324,7 @@ TEST_F(ExplainMatchTest, LooksAtTenThousandContinuationsAtMost) {
     return cache.ExplainMatch(kNoNamespace, prompt).diverged_at;
   };
   EXPECT_EQ(diverged_at(kChildren - 1), 3u);
-  EXPECT_EQ(diverged_at(0), 0u);  // the newest come first
+  EXPECT_EQ(diverged_at(0), 0u);  // the newest are searched first
 }
 
 TEST_F(ExplainMatchTest, NamesNoLocksOfOtherNamespaces) {

@@ -1,4 +1,4 @@
-// Room, quotas and eviction, without sessions, locks or prompts.
+// Tests of room, quotas and eviction without sessions, locks or prompts.
 
 #include "core/parts/page_budget.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Ten pages for the classes "a" and "b", and for all others.
+// A test with ten pages for the classes "a", "b" and all others.
 class PageBudgetTest : public testing::Test {
  protected:
   static constexpr uint32_t kA = 0;
@@ -28,7 +28,7 @@ class PageBudgetTest : public testing::Test {
                        {"b", "b", b.floor_pages, b.cap_pages}});
   }
 
-  // "OK" and the pages are reserved, or the reason why not.
+  // Reserves the pages. Returns "OK", or the reason why there is no room.
   std::string Reserve(uint32_t quota_class, uint32_t pages) {
     const absl::Status room = budget_.CheckRoom(pages, quota_class, 0);
     if (!room.ok()) return std::string(ReasonName(*ReasonOf(room)));
@@ -38,7 +38,7 @@ class PageBudgetTest : public testing::Test {
     return "OK";
   }
 
-  // Caches so many pages of a class, as a prompt of one page each.
+  // Caches `pages` pages of a class, each as a prompt of one page.
   void Cache(uint32_t quota_class, uint32_t pages) {
     ASSERT_EQ(Reserve(quota_class, pages), "OK");
     const NamespaceKey ns{.extra_key = kNames[quota_class], .cache_salt = {}};
@@ -108,7 +108,7 @@ TEST_F(PageBudgetTest, ARefusalIsCountedByItsKind) {
 
 TEST_F(PageBudgetTest, AClassAtItsCapGivesUpItsOwnPages) {
   SetQuotas({.cap_pages = 3}, {});
-  Cache(kB, 2);  // older
+  Cache(kB, 2);  // older than A's pages
   Cache(kA, 3);
   EXPECT_EQ(Reserve(kA, 2), "OK");
   EXPECT_EQ(tree_.cached_pages(kA), 1u);
@@ -145,7 +145,7 @@ TEST_F(PageBudgetTest, PagesOfAnotherClassJoinOneUpToItsCap) {
 TEST_F(PageBudgetTest, TheWatermarkEvictsFromTheLowMarkToTheHighOne) {
   budget_.SetWatermark(2, 5);
   Cache(kOthers, 8);
-  EXPECT_EQ(budget_.EvictToWatermark(9), 0u);  // two are free
+  EXPECT_EQ(budget_.EvictToWatermark(9), 0u);  // two pages are free
   ASSERT_EQ(Reserve(kOthers, 1), "OK");
   EXPECT_EQ(budget_.EvictToWatermark(1), 1u);
   EXPECT_EQ(budget_.EvictToWatermark(9), 3u);

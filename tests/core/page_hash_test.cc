@@ -16,8 +16,8 @@ std::string Hex(const PageHash& hash) {
       reinterpret_cast<const char*>(hash.data()), hash.size()));
 }
 
-// The expected values were computed by another implementation of SHA-256 from
-// the text of docs/protocol.md.
+// Another implementation of SHA-256 computed the expected values, from the text
+// of docs/protocol.md.
 
 TEST(PageHashTest, SeedsAreThoseOfTheProtocol) {
   PageHasher hasher;

@@ -103,7 +103,7 @@ TEST_F(PagePoolTest, ReservedPagesAreTheOwnersAndListedOnce) {
   EXPECT_EQ(reason({pages[0], others[0]}), Reason::kPageNotOwned);
   EXPECT_EQ(reason({pages[0], kPaddingPage}), Reason::kPageOutOfRange);
   EXPECT_EQ(reason({pages[0], pages[1], pages[0]}), Reason::kDuplicatePage);
-  EXPECT_EQ(reason(pages), std::nullopt);  // nothing is left behind
+  EXPECT_EQ(reason(pages), std::nullopt);  // failures left no trace
 }
 
 }  // namespace

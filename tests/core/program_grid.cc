@@ -23,8 +23,8 @@ GridPoint AnyGridPoint(const Choices& choices) {
           .learns_always = choices(4) == 1};
 }
 
-// Patterns of extra_key: see NamespaceOf. The first class is that of the
-// namespaces without one.
+// Makes the options for a point. The classes match patterns of extra_key; see
+// NamespaceOf. The first class is that of namespaces without an extra_key.
 PrefixCache::Options OptionsAt(const GridPoint& point) {
   const uint32_t pages = point.capacity_pages;
   PrefixCache::Options options{
@@ -52,7 +52,7 @@ PrefixCache::Options OptionsAt(const GridPoint& point) {
     options.session_limits = {
         .max_locks = 3,
         .max_reserved_pages = pages / 3,
-        // Answers take more and more of it.
+        // Room for some answers, which take ever more of the limit.
         .max_kept_bytes = 20 * Answers::kAnswerBytes +
                           pages / 3 * point.page_tokens * sizeof(Token)};
   }

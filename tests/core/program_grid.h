@@ -18,15 +18,15 @@ inline constexpr std::array kPolicies = {
     EvictionPolicyKind::kSlru, EvictionPolicyKind::kReuse};
 inline constexpr std::array<uint32_t, 4> kPageSizes = {1, 4, 16, 64};
 
-// A cache and a mix of operations that a program runs on.
+// A configuration of the cache and a mix of operations for a program.
 struct GridPoint {
   EvictionPolicyKind policy;
   uint32_t page_tokens;
-  bool is_bigram;  // the namespace of most prompts
+  bool is_bigram;  // whether most prompts are in a bigram namespace
   bool has_quotas;
   uint32_t capacity_pages;
-  bool has_limits;     // of what a session may have
-  bool learns_always;  // what reuse needs, under any policy
+  bool has_limits;  // whether a session's locks, pages and memory are limited
+  bool learns_always;  // whether the cache learns for reuse under any policy
 };
 std::ostream& operator<<(std::ostream& out, const GridPoint& point);
 

@@ -11,7 +11,7 @@
 
 namespace pando::program {
 
-// The namespaces that programs name by number.
+// Returns the namespace that programs name by `number`.
 inline const NamespaceKey& NamespaceOf(uint8_t number) {
   static const std::array<NamespaceKey, kNamespaces> keys = {
       NamespaceKey{},

@@ -9,10 +9,10 @@
 
 namespace pando {
 
-// Spells a prompt with one letter for each page: "abca" is four pages, the
-// first and the last equal. Different letters are different pages, but 'a' and
-// 'b', 'c' and 'd' and so on differ only in their last token. `tail` tokens
-// follow, too few for a page.
+// Spells a prompt with one letter for each page: "abca" is four pages, of which
+// the first and the last are equal. Different letters give different pages, but
+// the pages of 'a' and 'b', of 'c' and 'd' and so on differ only in their last
+// token. The prompt ends with `tail` further tokens, too few for a page.
 inline std::vector<Token> SpellTokens(std::string_view letters,
                                       uint32_t page_tokens, uint32_t tail = 0) {
   std::vector<Token> tokens;

@@ -1,4 +1,4 @@
-// Caps and floors of classes of namespaces, and the watermark.
+// Tests of the caps and floors of namespace classes, and of the watermark.
 
 #include <string>
 #include <vector>
@@ -14,7 +14,8 @@ const NamespaceKey kCapped{"capped", std::nullopt};
 const NamespaceKey kSure{"sure/1", std::nullopt};
 const NamespaceKey kOther{"other", std::nullopt};
 
-// Ten pages; one class may have four, another is left three.
+// A test with ten pages. One class may have at most four pages. Another one
+// keeps at least three.
 class QuotaTest : public testing::Test {
  protected:
   QuotaTest() { cache_.OpenSession(session_, "one"); }
@@ -103,7 +104,7 @@ TEST_F(QuotaTest, OverTheCapIsRefusedAndChangesNothing) {
 }
 
 TEST_F(QuotaTest, AtTheCapAClassMakesRoomWithItsOwnPages) {
-  Publish(kOther, {1, 2});  // older, and not touched
+  Publish(kOther, {1, 2});  // older, and not evicted
   Publish(kCapped, {1, 2, 3, 4});
   ASSERT_EQ(Outcome(Allocate(kCapped, 3)), "OK");
   EXPECT_EQ(Class("capped").cached_pages, 1u);
@@ -248,11 +249,11 @@ TEST_F(WatermarkTest, BelowTheLowMarkStepsEvictUntilTheHighOne) {
     evicted += step;
     ++steps;
   }
-  EXPECT_GT(steps, 1);  // the mutex is not held for long
+  EXPECT_GT(steps, 1);  // the mutex is not held for long at a time
   EXPECT_EQ(Free(), kHigh);
   EXPECT_EQ(evicted, kHigh - kLow + 1);
   EXPECT_EQ(cache_.Stats().counters.evicted_pages_for_watermark, evicted);
-  // Once there, it is the low mark that counts again.
+  // When the high mark is reached, the low mark decides again.
   Publish(kHigh - kLow);
   EXPECT_EQ(cache_.EvictToWatermark(), 0u);
 }

@@ -1,4 +1,4 @@
-// Nodes share segments, which PrefixCache does not show.
+// Tests of segments, which nodes share and PrefixCache does not show.
 
 #include "core/tree/radix_tree.h"
 
@@ -26,7 +26,7 @@ class RadixTreeTest : public testing::Test {
 
   TreePosition Start() { return EndOf(*tree_.FindOrMakeNamespace({}).root); }
 
-  // Adds what is not cached of the prompt.
+  // Adds the part of the prompt that is not cached yet.
   void Add(std::string_view letters) {
     const auto tokens = SpellTokens(letters, kPageTokens);
     const auto page_count = static_cast<uint32_t>(letters.size());
@@ -50,7 +50,7 @@ class RadixTreeTest : public testing::Test {
     return static_cast<uint32_t>(evicted.size());
   }
 
-  // Pages in the segments that are alive, evicted or not.
+  // Returns the number of pages in the live segments, evicted ones included.
   uint32_t SegmentPages() {
     std::set<const Segment*> segments;
     tree_.ForEachNode([&](const Node& n) { segments.insert(&*n.segment); });
@@ -83,7 +83,7 @@ TEST_F(RadixTreeTest, EvictedTokensDoNotStayInMemory) {
 TEST_F(RadixTreeTest, EvictedTokensOfASplitNodeDoNotStayInMemory) {
   Add("aaaaaaaaaaaaaaaa");
   Add("aab");
-  EXPECT_EQ(Evict(14), 14u);  // the older branch
+  EXPECT_EQ(Evict(14), 14u);  // evicts the older branch
   EXPECT_EQ(tree_.node_count(), 2u);
   EXPECT_EQ(SegmentPages(), 3u);
 }
@@ -94,7 +94,7 @@ TEST_F(RadixTreeTest, EvictingABranchDoesNotCopyTheTrunkThatAnotherOneShares) {
   std::vector<PageId> found;
   const auto trunk = SpellTokens("aaaaaaaa", kPageTokens);
   tree_.Touch(*tree_.Walk(Start(), trunk, 8, &found).node);
-  EXPECT_EQ(Evict(1), 1u);  // the branch
+  EXPECT_EQ(Evict(1), 1u);  // evicts the branch
   EXPECT_EQ(SegmentPages(), 8u);
 }
 
@@ -114,10 +114,10 @@ TEST_F(RadixTreeTest, EvictsALeafAndWhatBecomesOneByThatAndNoMore) {
         [](const Node&, uint32_t) {}, evicted);
     return evicted.size();
   };
-  EXPECT_EQ(evict_at("aa", 9), 0u);  // no leaf
+  EXPECT_EQ(evict_at("aa", 9), 0u);  // not a leaf
   EXPECT_EQ(evict_at("aab", 0), 0u);
   EXPECT_EQ(evict_at("aab", 9), 1u);  // its parent has another child
-  EXPECT_EQ(evict_at("aac", 9), 2u);  // up to the locked trunk
+  EXPECT_EQ(evict_at("aac", 9), 2u);  // stops at the locked trunk
   EXPECT_EQ(evict_at("a", 9), 0u);
   EXPECT_EQ(tree_.evictable_pages(), 1u);
   uint32_t steps = 100;

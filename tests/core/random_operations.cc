@@ -131,12 +131,12 @@ Operation RandomOperations::AnySessionEvent() {
   }
 }
 
-// Few, so that sessions share them.
+// There are few writers, so that sessions share them.
 uint8_t RandomOperations::AnyWriter() {
   return static_cast<uint8_t>(1 + Below(6));
 }
 
-// Mostly 'a', so that prompts share long prefixes.
+// Most letters are 'a', so that prompts share long prefixes.
 Prompt RandomOperations::AnyPrompt() {
   Prompt prompt;
   prompt.ns = AnyNamespace();
@@ -148,7 +148,7 @@ Prompt RandomOperations::AnyPrompt() {
   return prompt;
 }
 
-// Mostly the main one of the program.
+// Most prompts are in the program's main namespace.
 uint8_t RandomOperations::AnyNamespace() {
   return Percent(75) ? main_namespace_
                      : static_cast<uint8_t>(Below(kNamespaces));

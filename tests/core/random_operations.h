@@ -10,15 +10,17 @@
 
 namespace pando::program {
 
-// Chooses a number below the limit: from a seed, or from a fuzzer's bytes.
+// A function that returns a number below `limit`, drawn from a seed or from a
+// fuzzer's bytes.
 using Choices = std::function<uint32_t(uint32_t limit)>;
 Choices ChoicesOf(uint64_t seed);
 
-// An endless program drawn from choices: mostly what engines do, over few
-// prompts so that they collide, and some of everything that is wrong.
+// An endless program drawn from choices. Most operations are those of engines,
+// over few prompts so that prompts collide. The rest are wrong in every way
+// that the cache must refuse.
 class RandomOperations {
  public:
-  // Most prompts are of the main namespace.
+  // Most prompts are in the namespace `main_namespace`.
   RandomOperations(Choices choices, uint32_t page_tokens,
                    uint8_t main_namespace)
       : below_(std::move(choices)),

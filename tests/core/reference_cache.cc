@@ -1,6 +1,6 @@
 // The data path of ReferenceCache, in the order of PrefixCache's.
-// reference_cache_pages.cc has pages and quotas, reference_cache_state.cc has
-// sessions and what all share.
+// reference_cache_pages.cc has pages and quotas. reference_cache_state.cc has
+// sessions and the parts that all calls share.
 
 #include "tests/core/reference_cache.h"
 
@@ -12,15 +12,16 @@
 namespace pando {
 namespace {
 
-// The part of `sent`, which begins after `begin`, that comes after `end`;
-// nothing when that is before it.
+// Returns the part of `sent` after `end`, where `sent` starts after `begin`.
+// Returns nothing if `end` is before `begin`.
 template <typename T>
 std::span<const T> RestOf(std::span<const T> sent, size_t begin, size_t end) {
   if (end < begin) return {};
   return sent.subspan(std::min(end - begin, sent.size()));
 }
 
-// In a bigram namespace a handle stands for the first half of a pair, too.
+// In a bigram namespace, a handle also stands for the first half of the next
+// pair.
 size_t PromptTokens(const NamespaceKey& ns, size_t begin, size_t sent) {
   return begin + (begin > 0 && ns.bigram ? std::max<size_t>(sent, 1) : sent);
 }
@@ -124,8 +125,8 @@ absl::StatusOr<MatchResult> ReferenceCache::Match(const MatchRequest& request,
       HeldLock& lock = session->locks.back();
       lock.prompt.assign(held.begin(), held.end());
       lock.held_tokens = held.size();
-      // The pages that were cached there (the match may be capped) may be
-      // evicted now.
+      // Cached pages may follow a capped match, and reserving pages may have
+      // evicted those pages just now.
       const std::optional<Place> first = NextPage(place, rest);
       if (first.has_value()) {
         flights_.AddMark({choice.lock, *first, choice.pages.front()});
@@ -305,8 +306,9 @@ void ReferenceCache::TakeHints(const InsertRequest& request,
   index_.Retain(place, time_ + absl::Seconds(seconds));
 }
 
-// Still held: what follows the new boundary, unless sent tokens reach past it.
-// In a bigram namespace its first token is the second one of the last pair.
+// The lock still holds what follows the new boundary, unless sent tokens reach
+// past that boundary. In a bigram namespace the first held token is the second
+// one of the last pair.
 void ReferenceCache::Relock(HeldLock& lock, const Place& to,
                             uint32_t prompt_tokens) {
   if (to == lock.place) return;
@@ -378,7 +380,8 @@ absl::Status ReferenceCache::Unlock(SessionId session_id,
   return absl::OkStatus();
 }
 
-// Returns how many units of a prompt may match when it is cut to `max_tokens`.
+// Returns how many units of a prompt may match when the prompt is cut to
+// `max_tokens`.
 size_t ReferenceCache::MaxUnits(const NamespaceKey& ns,
                                 std::optional<uint32_t> max_tokens) const {
   if (!max_tokens.has_value()) return SIZE_MAX / page_tokens() * page_tokens();

@@ -26,18 +26,19 @@
 
 namespace pando {
 
-// The answers that PrefixCache must give, worked out the naive way: lists and
-// maps, searched from end to end; no tree, no free list, no order of eviction.
+// A naive implementation of PrefixCache that says which answers PrefixCache
+// must give. The class uses lists and maps that are searched from end to end,
+// and has no tree, no free list and no order of eviction.
 //
-// Which page ids, lock ids and wait ids are handed out is the real cache's
-// choice, so it answers first and its choice is an argument here; a choice that
-// was not free to make gives an INTERNAL status. Handles are its own: a handle
-// of the real cache means nothing here.
+// The real cache chooses the ids of pages, locks and waits. The real cache
+// therefore answers first, and its choice is an argument here. A choice that
+// the real cache was not free to make gives an INTERNAL status. Handles are not
+// shared: a handle of the real cache means nothing here.
 class ReferenceCache {
  public:
   explicit ReferenceCache(const PrefixCache::Options& options);
 
-  // Ids that the real cache chose in its answer.
+  // The ids that the real cache chose in its answer.
   struct Choice {
     LockId lock;
     std::vector<PageId> pages;
@@ -61,7 +62,7 @@ class ReferenceCache {
   FlushResult Flush();
   FlushResult FlushNamespace(const NamespaceKey& ns);
   EvictionPolicyKind SetEvictionPolicy(EvictionPolicyKind policy);
-  // From now on what reuse needs is learnt, or it is forgotten.
+  // Starts to learn what the policy reuse needs, or forgets all of it.
   void SetLearning(bool learns);
 
   void OpenSession(SessionId id);
@@ -74,23 +75,25 @@ class ReferenceCache {
   void ExpireSessions(absl::Time now, absl::Duration quarantine);
 
   CacheStats Stats() const;
-  // The waits that are over since the last call, in order.
+  // Returns the waits that ended since the last call, in order.
   std::vector<ReferenceFlights::Over> TakeOver() { return flights_.TakeOver(); }
 
   const ReferenceIndex& index() const { return index_; }
   bool IsLive(SessionId id) const { return FindSession(id) != nullptr; }
-  // Empty for a session that is not live.
+  // Return the reserved pages and the locks of a session. Both lists are empty
+  // if the session is not live.
   std::vector<PageId> ReservedPages(SessionId id) const;
   std::vector<LockId> LocksOf(SessionId id) const;
-  // The tokens that a lock, of whichever session, holds of its prompt.
+  // Returns the tokens of a prompt that a lock of any session holds.
   std::vector<Token> HeldPrompt(LockId lock) const;
-  // The namespace of a handle; nothing when that is gone.
+  // Returns the namespace of a handle, or nothing if the handle is gone.
   std::optional<NamespaceKey> NamespaceOf(const PrefixHandle& handle) const;
-  // Where a call with a lock or a handle begins; at the prompt's start when
-  // they are none or unknown.
+  // Returns the place where a call with a lock or a handle begins, or the start
+  // of the prompt if both are unset or unknown.
   Place StartOf(const NamespaceKey& ns, LockId lock,
                 const PrefixHandle& after) const;
-  // The cached pages of the longest cached prefix of `tokens` after `start`.
+  // Returns the cached pages of the longest cached prefix of `tokens` after
+  // `start`.
   std::vector<PageId> CachedPages(Place start,
                                   std::span<const Token> tokens) const;
 
@@ -103,12 +106,12 @@ class ReferenceCache {
   struct HeldLock {
     LockId id;
     Place place;
-    std::vector<Token> prompt = {};  // held, from the end of `place` on
-    size_t held_tokens = 0;          // as long as any of the prompt is held
+    std::vector<Token> prompt = {};  // held tokens, from the end of `place` on
+    size_t held_tokens = 0;          // the first size; 0 once none is held
     RequestFacts request = {};
   };
 
-  static constexpr size_t kKeptAnswers = 256;  // of a session
+  static constexpr size_t kKeptAnswers = 256;  // for each session
   enum class Call { kMatch, kInsert, kLock, kUnlock, kAllocate, kFree };
   using Result = std::variant<std::monostate, MatchResult, InsertResult,
                               LockResult, AllocateResult>;
@@ -123,7 +126,7 @@ class ReferenceCache {
     SessionNumber number;
     bool is_attached = false;
     bool has_unwatched = false;
-    std::set<uint64_t> writers;  // that are watched and there
+    std::set<uint64_t> writers;  // the live ones that are watched
     std::optional<absl::Time> lost_at;
     std::vector<ReservedPage> reserved;
     std::vector<HeldLock> locks;  // oldest first
@@ -154,7 +157,7 @@ class ReferenceCache {
   uint32_t FreeCount() const;
   bool IsFree(PageId page) const;
 
-  // The answer given to this call before; null when there was none.
+  // Returns the earlier answer to this call, or null if there was none.
   absl::StatusOr<const Answer*> FindAnswer(const Session& session, RequestId id,
                                            Call call);
   static void KeepAnswer(Session& session, RequestId id, Call call,
@@ -164,13 +167,13 @@ class ReferenceCache {
                               const PrefixHandle& after) const;
   size_t MaxUnits(const NamespaceKey& ns,
                   std::optional<uint32_t> max_tokens) const;
-  // index_.Extend, but `place` is at most `max_units` long in the end.
+  // Does the same as index_.Extend, but makes `place` at most `max_units` long.
   std::vector<PageId> ExtendUpTo(size_t max_units, Place& place,
                                  const Units& units) const;
-  // Whether another computes `page`, and a match may be that long.
+  // Whether another session computes `page` and a match may be that long.
   bool IsPending(const std::optional<Place>& page, size_t max_units) const;
-  // The page that comes first in `units` after `place`; nothing when that is
-  // cached, or not a whole page.
+  // Returns the page that comes first in `units` after `place`. Returns nothing
+  // if that page is cached or is not a whole page.
   std::optional<Place> NextPage(const Place& place,
                                 std::span<const Unit> units) const;
   absl::Status CheckInsertQuota(const Session& session, const NamespaceKey& ns,
@@ -178,7 +181,7 @@ class ReferenceCache {
   void TakeHints(const InsertRequest& request, const Place& place);
   void Relock(HeldLock& lock, const Place& to, uint32_t prompt_tokens);
 
-  // Pages and quotas, in reference_cache_pages.cc.
+  // Pages and quotas. reference_cache_pages.cc implements them.
   struct Account {
     uint32_t reserved = 0;
     uint32_t cached = 0;
@@ -191,42 +194,43 @@ class ReferenceCache {
       std::optional<size_t> quota_class = std::nullopt) const;
   absl::Status CheckOwned(const Session& session,
                           std::span<const PageId> pages) const;
-  // Why there is no room, if so. `held_back` evictable pages of the class are
-  // not counted.
+  // Returns why there is no room, or nothing if there is room. `held_back`
+  // evictable pages of the class are not counted as room.
   std::optional<Reason> NoRoom(size_t quota_class, uint32_t pages,
                                uint32_t held_back) const;
   absl::Status CheckRoom(size_t quota_class, uint32_t pages,
                          uint32_t held_back);
   static size_t KeptBytes(const Session& session);
-  // Whether the session may have so many locks, reserved pages and held
-  // tokens more.
+  // Checks whether the session may have `locks` more locks, `pages` more
+  // reserved pages and `held` more held tokens.
   absl::Status CheckLimits(const Session& session, uint32_t locks,
                            uint32_t pages, size_t held) const;
   absl::Status TakePages(Session& session, size_t quota_class, uint32_t pages,
                          const Choice& choice);
-  // Evicts up to `most` pages, run by run; returns how many.
+  // Evicts up to `most` pages, run by run, and returns how many it evicted.
   uint32_t EvictUpTo(uint32_t most, const ReferenceIndex::Filter& may_evict);
   uint32_t EvictRun(uint32_t most, const ReferenceIndex::Filter& may_evict,
                     uint32_t& spared);
-  // Spares leaves that are retained, three in a row and 64 in a call.
+  // Spares leaves that are retained, at most three in a row and 64 in a call.
+  // Returns the leaf to evict instead.
   Place SpareRetained(Place victim, const ReferenceIndex::Filter& may_evict,
                       uint32_t& spared);
   std::optional<Place> NextVictim(
       const ReferenceIndex::Filter& may_evict) const;
   bool FlushOne(const ReferenceIndex::Filter& may_evict);
   void Release(Session& session, PageId page);
-  // The session that was to compute into them does not.
+  // Ends the marks on pages that their session was to compute and will not.
   void GiveUpPages(std::span<const PageId> pages);
   void Resolve(LockId owner, PendingOutcome outcome);
 
-  // Uses, of a request if one is given.
+  // The uses of pages. Only some uses belong to a request.
   RequestFacts BeginRequest(size_t prompt_tokens, size_t cached_tokens);
   void Touch(const Place& place, RequestFacts* facts);
 
-  // Locks.
+  // Locks and sessions.
   absl::Status AddLock(Session& session, const Place& place, LockId id);
   void ReleaseLock(Session& session, LockId lock, PendingOutcome outcome);
-  // Releases what the session holds; its reserved pages become free.
+  // Releases all that the session holds. Its reserved pages become free.
   void EraseSession(SessionId id);
   void EndLost(SessionId id);
 
@@ -235,14 +239,14 @@ class ReferenceCache {
   ReferenceIndex index_;
   ReferenceFlights flights_;
   EvictionPolicyKind policy_;
-  std::optional<ReferenceReuse> reuse_;  // while it is learnt
+  std::optional<ReferenceReuse> reuse_;  // set while the cache learns
   uint32_t next_tick_ = 0;
   std::vector<Session> sessions_;  // oldest first
   std::vector<QuarantinedPages> quarantine_;
-  absl::Time time_ = absl::UnixEpoch();  // of the last ExpireSessions
+  absl::Time time_ = absl::UnixEpoch();  // time of the last ExpireSessions
   CacheCounters counters_;
   std::map<size_t, uint64_t> spared_leaves_;  // by quota class
-  bool is_below_watermark_ = false;           // until the high mark is reached
+  bool is_below_watermark_ = false;  // true until the high mark is reached
 };
 
 }  // namespace pando

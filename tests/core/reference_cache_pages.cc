@@ -1,4 +1,4 @@
-// Pages and quotas of ReferenceCache.
+// The parts of ReferenceCache for pages and quotas.
 
 #include <algorithm>
 #include <tuple>
@@ -107,7 +107,8 @@ uint32_t ReferenceCache::EvictUpTo(uint32_t most,
   return evicted;
 }
 
-// The whole node, if it may be, before the next victim is asked for.
+// Evicts the victim's whole node before asking for the next victim, unless the
+// limits stop it earlier.
 uint32_t ReferenceCache::EvictRun(uint32_t most,
                                   const ReferenceIndex::Filter& may_evict,
                                   uint32_t& spared) {
@@ -159,7 +160,7 @@ Place ReferenceCache::SpareRetained(Place victim,
   return victim;
 }
 
-// The classes' first victims are compared.
+// Compares the first victims of all classes.
 std::optional<Place> ReferenceCache::NextVictim(
     const ReferenceIndex::Filter& may_evict) const {
   const std::optional<Place> ended = index_.NextEnded(may_evict);
@@ -197,8 +198,8 @@ bool ReferenceCache::FlushOne(const ReferenceIndex::Filter& may_evict) {
   return true;
 }
 
-// Namespaces of classes that have more cached than their floor, or that are of
-// `quota_class`.
+// Accepts namespaces of classes that have more pages cached than their floor,
+// and all namespaces of `quota_class`.
 ReferenceIndex::Filter ReferenceCache::AboveFloor(
     std::optional<size_t> quota_class) const {
   return [=, this](const NamespaceKey& ns) {
@@ -259,8 +260,8 @@ absl::Status ReferenceCache::CheckLimits(const Session& session, uint32_t locks,
   return MakeError(Reason::kSessionLimit, "");
 }
 
-// A class makes room with its own pages for all that is over its cap; for the
-// rest, with those of others above their floors, too.
+// A class makes room for everything above its cap with its own pages only. For
+// the rest, pages of other classes above their floors may be evicted, too.
 std::optional<Reason> ReferenceCache::NoRoom(size_t quota_class, uint32_t pages,
                                              uint32_t held_back) const {
   if (pages == 0) return std::nullopt;
@@ -322,7 +323,7 @@ absl::Status ReferenceCache::TakePages(Session& session, size_t quota_class,
   return absl::OkStatus();
 }
 
-// Pages that were reserved for another class now count for this one.
+// Pages that were reserved for another class count for this class from now on.
 absl::Status ReferenceCache::CheckInsertQuota(const Session& session,
                                               const NamespaceKey& ns,
                                               std::span<const PageId> added) {

@@ -1,4 +1,4 @@
-// Sessions, locks and accounts of ReferenceCache.
+// The parts of ReferenceCache for sessions, locks and accounts.
 
 #include <algorithm>
 
@@ -337,7 +337,7 @@ void ReferenceCache::Resolve(LockId owner, PendingOutcome outcome) {
       ended;
 }
 
-// The locks go newest first.
+// Releases the locks from the newest to the oldest.
 void ReferenceCache::EraseSession(SessionId id) {
   Session& session = *FindSession(id);
   counters_.pending_waits_given_up += flights_.EndWaitsOf(id);

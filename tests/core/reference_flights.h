@@ -10,14 +10,14 @@
 
 namespace pando {
 
-// Who computes which page, and who waits for it: two lists, searched from end
-// to end.
+// A naive record of the pages that sessions compute and the calls that wait for
+// them: two lists that are searched from end to end.
 class ReferenceFlights {
  public:
   struct Mark {
     LockId owner;
-    Place page;       // its prefix ends with the page that is computed
-    PageId reserved;  // what it is computed into; 0 when that is not known
+    Place page;       // the prefix that ends with the computed page
+    PageId reserved;  // the page it is computed into; 0 if unknown
   };
   using Over = std::pair<WaitId, PendingOutcome>;
 
@@ -25,25 +25,27 @@ class ReferenceFlights {
   size_t waiting() const { return waits_.size(); }
   bool IsWaiting(WaitId id) const;
   bool IsMarked(const Place& page) const;
-  // The page that `owner` computes; null when none.
+  // Returns the mark of the page that `owner` computes, or null if there is
+  // none.
   const Mark* FindMark(LockId owner) const;
 
-  // The newest that computes into `reserved`; null when none.
+  // Returns the mark whose page is computed into `reserved`, or null if there
+  // is none.
   const Mark* FindMarkOf(PageId reserved) const;
 
-  // Does nothing when another computes the page already.
+  // Adds a mark. Does nothing if the page has a mark already.
   void AddMark(Mark mark);
   void AddWait(WaitId id, SessionId session, Place page) {
     waits_.push_back({id, session, std::move(page)});
   }
   bool CancelWait(WaitId id);
-  // The session that waits has ended. Returns how many waits it had.
+  // Ends the waits of a session that has ended. Returns how many waits it had.
   size_t EndWaitsOf(SessionId session);
-  // The owner computes it no more, and calls wait for it no more. Returns how
-  // many waited.
+  // Ends the mark of `owner` and the waits for its page. Returns how many waits
+  // ended.
   size_t Resolve(LockId owner, PendingOutcome outcome);
 
-  // The waits that are over since the last call, in order of arrival.
+  // Returns the waits that ended since the last call, in order of arrival.
   std::vector<Over> TakeOver() { return std::exchange(over_, {}); }
 
  private:

@@ -10,7 +10,8 @@ namespace {
 
 using Node = ReferenceIndex::Node;
 
-// The key that a policy compares; the smallest goes first.
+// Returns the key by which a policy compares nodes. The node with the smallest
+// key is evicted first.
 std::tuple<int64_t, int64_t, int64_t> KeyOf(EvictionPolicyKind policy,
                                             const Node& node) {
   const auto access = static_cast<int64_t>(node.last_access);
@@ -29,7 +30,7 @@ std::tuple<int64_t, int64_t, int64_t> KeyOf(EvictionPolicyKind policy,
     case EvictionPolicyKind::kPriority:
       return {node.priority, access, number};
     case EvictionPolicyKind::kReuse:
-      break;  // worked out by ReferenceReuse
+      break;  // ReferenceReuse finds the victim
     case EvictionPolicyKind::kSlru:
       return {node.hits >= 2 ? 1 : 0, access, number};
   }
@@ -93,7 +94,8 @@ std::vector<ReferenceIndex::Page*> ReferenceIndex::PathTo(const Place& place) {
   return path;
 }
 
-// The front part is the new node; the old one keeps its end.
+// Splits the node. The front part becomes the new node, and the old node keeps
+// its end.
 void ReferenceIndex::EndNodeAt(const Place& place) {
   if (place.prefix.empty()) return;
   Page& page = PagesOf(place.ns).at(place.prefix);
@@ -126,7 +128,7 @@ void ReferenceIndex::AddNode(Place& place, std::span<const Unit> units,
   }
   PagesOf(place.ns).at(place.prefix).node =
       Node{.number = ++nodes_made_,
-           .last_access = now_ + 1,  // it is touched next
+           .last_access = now_ + 1,  // the insert touches the node next
            .priority = std::numeric_limits<int32_t>::min()};
 }
 
@@ -269,7 +271,7 @@ std::optional<Place> ReferenceIndex::NextVictim(EvictionPolicyKind policy,
   return victim;
 }
 
-// The node is shorter now, if that was not all of it.
+// If pages of the node remain, the node ends one page earlier.
 void ReferenceIndex::Remove(const Place& last_page) {
   Pages& pages = PagesOf(last_page.ns);
   const Node node = *pages.at(last_page.prefix).node;
@@ -299,7 +301,8 @@ bool ReferenceIndex::StartsWith(const Units& units, const Units& prefix) {
          std::equal(prefix.begin(), prefix.end(), units.begin());
 }
 
-// Inside a node a page has one page after it, which is the next in the map.
+// Inside a node, each page has exactly one page after it, which comes next in
+// the map.
 ReferenceIndex::Pages::const_iterator ReferenceIndex::EndOfNode(
     const Place& place) const {
   auto it = Find(place.ns)->find(place.prefix);

@@ -18,12 +18,12 @@
 namespace pando {
 
 // The unit of comparison: a token, or in a bigram namespace a pair of
-// neighbours.
+// neighbouring tokens.
 using Unit = uint64_t;
 using Units = std::vector<Unit>;
 Units UnitsOf(const NamespaceKey& ns, std::span<const Token> tokens);
 
-// A prefix of a namespace.
+// A prefix in a namespace.
 struct Place {
   NamespaceKey ns;
   Units prefix;
@@ -31,24 +31,24 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// The facts that ReferenceReuse knows of a node.
+// The facts about a node that ReferenceReuse keeps.
 struct ReuseOfNode {
   uint32_t at = 0;        // tick of the last use
-  uint32_t uses = 1;      // 0: ReferenceReuse does not know the node
-  uint32_t interval = 0;  // these are levels
+  uint32_t uses = 1;      // 0 if ReferenceReuse does not know the node
+  uint32_t interval = 0;  // a level, as are output and new_tokens
   uint32_t output = 0;
   uint32_t new_tokens = 0;
-  uint32_t shadow_pages = 0;  // of its front, that LRU would hold
+  uint32_t shadow_pages = 0;  // pages of its front that LRU would hold
 };
 
-// The radix tree, the naive way: a map from each cached prefix to its last
-// page, searched from end to end. Eviction chooses among nodes, and a node is
-// what one insert added until something ends inside it; so the last page of a
-// node carries what belongs to the node.
+// A naive radix tree: a map from each cached prefix to the prefix's last page,
+// searched from end to end. Eviction chooses among nodes. A node is what one
+// insert added, until another node ends inside it. The last page of a node
+// therefore carries the node's data.
 class ReferenceIndex {
  public:
   struct Node {
-    uint64_t number;  // in the order of creation, from 1
+    uint64_t number;  // creation order, counted from 1
     uint64_t last_access = 0;
     uint32_t hits = 0;
     int32_t priority = 0;
@@ -59,63 +59,67 @@ class ReferenceIndex {
   struct Page {
     PageId id;
     uint32_t locks = 0;        // locks whose prefix contains this page
-    std::optional<Node> node;  // the one that ends here
+    std::optional<Node> node;  // the node that ends here
   };
   using Pages = std::map<Units, Page>;
 
   explicit ReferenceIndex(uint32_t page_tokens) : page_tokens_(page_tokens) {}
 
-  // Extends `start` by the units of at most `max_pages` pages, as far as they
-  // are cached; returns the pages found.
+  // Extends `start` by the units of at most `max_pages` pages, as far as those
+  // pages are cached. Returns the pages found.
   std::vector<PageId> Extend(Place& start, std::span<const Unit> units,
                              size_t max_pages) const;
   // Whether all of `place` is cached.
   bool IsCached(const Place& place) const;
-  // The cached pages on the way to `place`, first page first.
+  // Returns the cached pages on the way to `place`, the first page first.
   std::vector<Page*> PathTo(const Place& place);
   std::vector<const Page*> PathTo(const Place& place) const;
 
-  // Splits the node in which `place` lies, if it does not end there.
+  // Splits the node that contains the end of `place`, unless the node ends
+  // there.
   void EndNodeAt(const Place& place);
-  // Shortens `place` to the last end of a node in it.
+  // Shortens `place` to the last end of a node in `place`.
   void DropPartialNode(Place& place) const;
-  // Adds one new node of `pages` after `place`, which it extends.
+  // Adds one new node of `pages` after `place`, and extends `place` by it.
   void AddNode(Place& place, std::span<const Unit> units,
                std::span<const PageId> pages);
 
-  // The nodes of `place` were used just now.
+  // Marks the nodes of `place` as used now.
   void Touch(const Place& place);
-  // An insert contained the nodes of `place`.
+  // Counts an insert that contained the nodes of `place`.
   void CountHit(const Place& place);
   void RaisePriority(const Place& place, int32_t priority);
-  // The nodes that lead to `place` alone will not be used again.
+  // Marks the nodes that lead only to `place` as not to be used again.
   void EndPrefix(const Place& place);
   void Retain(const Place& place, absl::Time until);
   void Lock(const Place& place);
-  // Nodes that become unlocked count as used just now.
+  // Releases one lock. Nodes that become unlocked count as used now.
   void Unlock(const Place& place);
-  // The lock moves; both places were used before.
+  // Moves a lock. Both places were used before.
   void MoveLock(const Place& from, const Place& to);
 
-  // Where `place` ends: the number of the node in which it does, and units.
-  // None for the start.
+  // Returns a handle with the number of the node in which `place` ends and the
+  // length in units. Returns an empty handle for the start.
   PrefixHandle HandleOf(const Place& place) const;
-  // Nothing when the node is gone, or shorter than that.
+  // Returns the place of a handle, or nothing if the node is gone or is now
+  // shorter than the handle's length.
   std::optional<Place> PlaceOf(const PrefixHandle& handle) const;
 
-  // The ended leaf that goes first, of the namespaces that `may_evict`.
+  // Returns the ended leaf that is evicted first among the namespaces that
+  // `may_evict` accepts.
   using Filter = std::function<bool(const NamespaceKey&)>;
   std::optional<Place> NextEnded(const Filter& may_evict) const;
-  // The page that `policy` evicts next, of the namespaces that `may_evict`;
-  // nothing when there is none.
+  // Returns the page that `policy` evicts next among the namespaces that
+  // `may_evict` accepts, or nothing if there is none.
   std::optional<Place> NextVictim(EvictionPolicyKind policy,
                                   const Filter& may_evict) const;
   void Remove(const Place& last_page);
 
-  // The unlocked leaves of the namespaces that `may_evict`, by their ends.
+  // Returns the unlocked leaves of the namespaces that `may_evict` accepts,
+  // with their ends.
   std::vector<std::pair<Place, const Node*>> UnlockedLeaves(
       const Filter& may_evict) const;
-  // All nodes.
+  // A node with its end and its length.
   struct NodeRun {
     Place end;
     Node* node;
@@ -123,7 +127,7 @@ class ReferenceIndex {
   };
   std::vector<NodeRun> NodeRuns();
 
-  // Each namespace that anything was ever cached in.
+  // All namespaces in which anything was ever cached.
   const std::vector<std::pair<NamespaceKey, Pages>>& namespaces() const {
     return namespaces_;
   }
@@ -132,7 +136,7 @@ class ReferenceIndex {
  private:
   static bool StartsWith(const Units& units, const Units& prefix);
   Pages& PagesOf(const NamespaceKey& ns);
-  // The first page from `place` on that ends a node.
+  // Returns the first page at or after `place` that ends a node.
   Pages::const_iterator EndOfNode(const Place& place) const;
 
   const uint32_t page_tokens_;

@@ -9,14 +9,14 @@
 
 namespace pando {
 
-// The class of each namespace. Patterns here are a text, or one with `*` at its
-// end.
+// Finds the quota class of each namespace. A pattern here is a text, optionally
+// with `*` at its end.
 class ReferenceQuota {
  public:
   explicit ReferenceQuota(std::vector<QuotaClass> classes);
 
   size_t ClassOf(const NamespaceKey& ns) const;
-  // The configured classes, then the one of all others.
+  // The configured classes, followed by the class of all other namespaces.
   const std::vector<QuotaClass>& classes() const { return classes_; }
 
  private:

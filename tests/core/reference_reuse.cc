@@ -51,7 +51,8 @@ ReferenceReuse::ReferenceReuse(ReferenceIndex* index, uint32_t page_tokens,
   }
 }
 
-// All that are known, the least recently used first.
+// Returns the runs of all known nodes and ghosts, the least recently used
+// first.
 std::vector<ReferenceReuse::Run> ReferenceReuse::Runs() {
   std::vector<Run> runs;
   for (const ReferenceIndex::NodeRun& run : index_->NodeRuns()) {
@@ -102,8 +103,8 @@ void ReferenceReuse::CountUse(const Node& node, uint32_t pages, bool is_ghost) {
   gain_ = std::min<int64_t>(gain_, capacity_);
 }
 
-// Moves what reached the bins of the node to the class that its request has by
-// now.
+// Moves the counts of the node's pages to the class that the node's request has
+// by now.
 void ReferenceReuse::SetClass(Node& node, uint32_t pages,
                               const RequestFacts& facts) {
   const uint32_t from = ClassOf(node.reuse);
@@ -113,7 +114,8 @@ void ReferenceReuse::SetClass(Node& node, uint32_t pages,
   if (from != to) tables_.Reclassify(from, to, BinOf(node), pages);
 }
 
-// As the newest. What it takes others lose, the oldest first.
+// Puts the node into the shadow as the newest. The oldest nodes lose as many
+// pages as no longer fit.
 void ReferenceReuse::ToShadow(Node& node, uint32_t pages) {
   node.reuse.shadow_pages = pages;
   while (true) {
@@ -165,7 +167,7 @@ void ReferenceReuse::AddLeaf(const Place& place, uint32_t pages,
       DropGhost(*ghost);
       continue;
     }
-    // The pages after a difference stay.
+    // The ghost keeps the pages that come after the difference.
     const uint32_t left = ghost->pages - used;
     Ghost* const other = GhostFrom(Shortened(ghost->end, left - 1));
     uint32_t& in_shadow = ghost->node.reuse.shadow_pages;
@@ -204,7 +206,7 @@ void ReferenceReuse::AddLeaf(const Place& place, uint32_t pages,
 }
 
 std::vector<ReferenceReuse::Run> ReferenceReuse::PathTo(const Place& place) {
-  std::vector<Run> path;  // the deepest first
+  std::vector<Run> path;  // the deepest node first
   uint32_t pages = 0;
   for (ReferenceIndex::Page* page : index_->PathTo(place)) {
     ++pages;
@@ -235,7 +237,7 @@ void ReferenceReuse::UseUnlocked(const Place& place) {
   UseRuns(runs, nullptr);
 }
 
-// LRU would have found it, too.
+// Makes a node known at its first use. LRU would have found the node, too.
 void ReferenceReuse::Meet(Node& node, uint32_t pages,
                           const RequestFacts* facts) {
   node.reuse.uses = std::clamp(node.hits, 1u, 255u);
@@ -282,7 +284,7 @@ Place ReferenceReuse::Shortened(const Place& place, uint32_t pages) const {
   return shorter;
 }
 
-// The ghost whose first page ends there.
+// Returns the ghost whose first page ends at `first_page`.
 ReferenceReuse::Ghost* ReferenceReuse::GhostFrom(const Place& first_page) {
   for (Ghost& ghost : ghosts_) {
     if (ghost.pages > 0 &&
@@ -298,7 +300,8 @@ void ReferenceReuse::DropGhost(Ghost& ghost) {
   while (!ghosts_.empty() && ghosts_.front().pages == 0) ghosts_.pop_front();
 }
 
-// The pages of it that the shadow holds count as if LRU had hit them.
+// Forgets a ghost. The pages of the ghost that the shadow holds count as if LRU
+// had hit them.
 void ReferenceReuse::ForgetGhost(Ghost& ghost) {
   gain_ -= ghost.node.reuse.shadow_pages;
   DropGhost(ghost);
@@ -384,7 +387,7 @@ bool ReferenceReuse::MayOwe() const {
 
 std::optional<ReferenceReuse::Victim> ReferenceReuse::NextVictim(
     const ReferenceIndex::Filter& of_class) const {
-  std::optional<Victim> least;  // of those that may go
+  std::optional<Victim> least;  // of the leaves that may be evicted
   std::optional<Victim> lru;
   bool is_any_unknown = false;
   const bool may_owe = MayOwe();

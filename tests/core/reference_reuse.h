@@ -15,42 +15,45 @@
 
 namespace pando {
 
-// The knowledge of the policy reuse, worked out by definition: each tick, each
-// use and each eviction goes through all nodes and ghosts of the index.
+// The knowledge that the policy reuse needs, worked out by definition. Each
+// tick, each use and each eviction goes through all nodes and ghosts of the
+// index.
 //
-// A node that was there before is known from its next use on, as if it had been
-// inserted then; what goes before leaves no ghost. Until all such leaves that
-// could go are gone or used, the least recently used of them goes first.
+// A node that exists before the start becomes known when it is next used, as if
+// it were inserted then. A node evicted before that leaves no ghost. While any
+// unlocked leaf of a class is unknown, the least recently used leaf of that
+// class is evicted first.
 class ReferenceReuse {
  public:
-  // The cache has so many pages, and was used until before `first_tick`.
+  // The cache has `capacity_pages` pages and was in use before `first_tick`.
   ReferenceReuse(ReferenceIndex* index, uint32_t page_tokens,
                  uint32_t capacity_pages, uint32_t warmup_ticks,
                  uint32_t first_tick);
 
   uint32_t tick() const { return tick_; }
   RequestFacts BeginRequest(size_t prompt_tokens, size_t cached_tokens);
-  // The last node of `place` is new, and `pages` long. Splits it where it was
-  // used differently before.
+  // Records that the last node of `place` is new and `pages` long. Splits the
+  // node at each point where the use of its ghosts differed.
   void AddLeaf(const Place& place, uint32_t pages, RequestFacts& facts);
-  // The nodes of `place` were used, down from the first that is not locked or
-  // from all of them.
+  // Use records a use of all nodes of `place`. UseUnlocked records a use of
+  // those nodes only that are not locked.
   void Use(const Place& place, RequestFacts* facts);
   void UseUnlocked(const Place& place);
-  // Whether the node that ends at `place` is what LRU would evict first of the
-  // known nodes of its quota class.
+  // Whether LRU would evict the node that ends at `place` first, among the
+  // known unlocked nodes of its quota class.
   bool IsInTurn(const Place& place,
                 const ReferenceIndex::Filter& of_class) const;
-  // The node of `pages` that ended at `place` lost its last pages but `kept`,
-  // to others or by a flush.
+  // Records that the node of `pages` pages that ended at `place` lost all but
+  // its first `kept` pages, by eviction or by a flush.
   void Evicted(const Place& place, const ReferenceIndex::Node& node,
                uint32_t pages, uint32_t kept, bool is_in_turn);
   void Flushed(const Place& place, const ReferenceIndex::Node& node,
                uint32_t pages, uint32_t kept);
 
-  // The unlocked leaf of one quota class that is evicted first, and what
-  // decides between it and the victims of other classes: its index, less than
-  // any where LRU alone is followed, more than any where it is not paid for.
+  // The unlocked leaf of one quota class that is evicted first, and the values
+  // that rank it against the victims of other classes. `index` is 0 where only
+  // LRU is followed, and infinite where LRU's victim would cost a debt that is
+  // not covered.
   struct Victim {
     Place place;
     float index;
@@ -66,11 +69,11 @@ class ReferenceReuse {
   using Node = ReferenceIndex::Node;
   struct Ghost {
     Place end;
-    uint32_t pages;  // 0: it is gone, and takes room until those before it are
-    uint32_t room;   // its pages at first
+    uint32_t pages;  // 0 once it is gone
+    uint32_t room;   // first size, counted until all older ghosts are gone
     Node node;
   };
-  // A run, of a node or a ghost.
+  // A run of a node or of a ghost.
   struct Run {
     Node* node;
     uint32_t pages;
@@ -104,15 +107,15 @@ class ReferenceReuse {
   const uint32_t first_tick_;
   uint32_t tick_;
   ReferenceTables tables_;
-  std::deque<Ghost> ghosts_;  // the first evicted first
+  std::deque<Ghost> ghosts_;  // in order of eviction
   uint64_t requested_ = 0;
   uint64_t lru_hits_ = 0;
   uint64_t hits_ = 0;
   uint64_t ghost_hits_ = 0;
   uint64_t new_pages_ = 0;
   int64_t gain_ = 0;
-  // The part of the debt that LRU would evict, too, as soon as the room is
-  // filled that was made since the last request.
+  // The part of the debt that LRU would evict, too, as soon as the room made
+  // since the last request is filled.
   uint64_t in_turn_ = 0;
 };
 

@@ -9,12 +9,13 @@ namespace {
 constexpr uint32_t kClasses = 2048;
 constexpr uint32_t kBins = 40;
 constexpr size_t kFactors = 5;
-// How many classes a tick handles in the first rounds, which take 128 ticks;
-// tests do not get further. To fit an index counts as eight classes.
+// The number of classes that a tick handles in the first rounds. These rounds
+// take 128 ticks, and tests do not get further. Fitting an index costs as much
+// as eight classes.
 constexpr uint32_t kStep = (kFactors + 8) * kClasses / 128;
 constexpr uint32_t kIndexStep = kStep / 8;
 
-// The bins fall into zones, which are longer for the later factors.
+// The bins are grouped into zones. The zones of later factors are longer.
 uint32_t ZoneOf(size_t factor, uint32_t bin) {
   return factor < 2 ? bin : bin / 8 * 8;
 }
@@ -80,7 +81,8 @@ double ReferenceTables::ChanceByUses(uint32_t uses_level) const {
   return 1 - never;
 }
 
-// The best ratio over all bins at whose end one might stop to wait.
+// Sets the best ratio of hits to waiting. Each bin is tried as the one after
+// which to stop waiting.
 void ReferenceTables::FitIndexes(uint32_t reuse_class,
                                  const std::vector<Factor>& factors) {
   for (uint32_t begin = 0; begin < kBins; ++begin) {

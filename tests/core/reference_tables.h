@@ -11,21 +11,23 @@
 
 namespace pando {
 
-// Counts and fits as ReuseTables does, in the plainest way: the hazard of each
-// class and bin is worked out from the factors whenever it is asked for.
+// A naive ReuseTables: it counts and fits the same values, but works out the
+// hazard of each class and bin from the factors whenever a caller asks for it.
 class ReferenceTables {
  public:
   ReferenceTables();
 
   void CountReached(uint32_t reuse_class, uint32_t bin, uint32_t pages);
-  // Pages that reached `bin` are of another class than was thought.
+  // Moves pages that reached `bin` from the class in which they were counted to
+  // another one.
   void Reclassify(uint32_t from, uint32_t to, uint32_t bin, uint32_t pages);
   void CountReused(uint32_t reuse_class, uint32_t bin, uint32_t pages);
   float Index(uint32_t reuse_class, uint32_t bin) const {
     return index_.at({reuse_class, bin});
   }
   void FitStep(float pages_a_request);
-  // That a page with so many uses is used again before the age of 1,024.
+  // Returns the chance that a page with so many uses is used again before the
+  // age of 1,024 ticks.
   double ChanceByUses(uint32_t uses_level) const;
 
  private:
@@ -42,8 +44,8 @@ class ReferenceTables {
   std::map<Key, float> reused_;
   std::map<Key, float> index_;
   std::vector<Factor> factors_;  // of the last round
-  std::vector<Factor> fitted_;   // of the round that is under way
-  // Sums of the factor that is being fitted: seen and expected.
+  std::vector<Factor> fitted_;   // of the round in progress
+  // Sums of the factor that is being fitted: seen and expected uses.
   std::map<Key, std::pair<float, float>> sums_;
   uint32_t next_class_ = 0;
 };

@@ -1,5 +1,5 @@
-// A call that is repeated with its request id gets the first answer, and does
-// nothing.
+// A call that is repeated with its request id gets the first answer and does
+// nothing else.
 
 #include <cstdint>
 #include <vector>
@@ -42,7 +42,7 @@ TEST_F(RequestIdTest, ARepeatedAdmissionReservesOnce) {
   };
   const auto first = admit();
   ASSERT_EQ(Outcome(first), "OK");
-  cache_.Evict(kUsable);  // answers are kept, whatever happens meanwhile
+  cache_.Evict(kUsable);  // does not change kept answers
   const auto second = admit();
   EXPECT_EQ(second->matched_tokens, first->matched_tokens);
   EXPECT_EQ(second->pages, first->pages);
@@ -177,7 +177,7 @@ TEST_F(RequestIdTest, ARepeatedAllocationGivesTheSamePages) {
 TEST_F(RequestIdTest, ARepeatedFreeFreesNothingThatWasGivenOutSince) {
   const auto pages = Allocate(kUsable);
   EXPECT_EQ(Outcome(cache_.Free(session_, pages, kId)), "OK");
-  Allocate(kUsable);  // the same pages again
+  Allocate(kUsable);  // gives out the same pages again
   EXPECT_EQ(Outcome(cache_.Free(session_, pages, kId)), "OK");
   EXPECT_EQ(Counts().reserved, kUsable);
 }
@@ -227,7 +227,7 @@ TEST_F(RequestIdTest, TheLast256AnswersAreKept) {
   EXPECT_EQ(AllocateAs(RequestId(1), 1)->pages, first->pages);
   EXPECT_EQ(Counts().reserved, 0u);
   ASSERT_EQ(Outcome(AllocateAs(RequestId(257), 0)), "OK");
-  ASSERT_EQ(Outcome(AllocateAs(RequestId(1), 1)), "OK");  // done anew
+  ASSERT_EQ(Outcome(AllocateAs(RequestId(1), 1)), "OK");  // no longer kept
   EXPECT_EQ(Counts().reserved, 1u);
 }
 

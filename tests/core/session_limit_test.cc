@@ -1,4 +1,4 @@
-// The limits of what a session may have at once.
+// Tests of the limits on what a session may hold at once.
 
 #include "tests/core/cache_fixture.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 class SessionLimitTest : public CacheFixture {
  protected:
-  // The tokens of a page.
+  // The bytes of the tokens in a page.
   static constexpr uint64_t kPageBytes = kPageTokens * sizeof(Token);
 
   SessionLimitTest() {
@@ -100,7 +100,7 @@ TEST_F(SessionLimitTest, ThePromptsThatLocksHoldAreLimited) {
   EXPECT_EQ(Snapshot(), before);
   ASSERT_EQ(Outcome(Admit("c")), "OK");
   EXPECT_EQ(cache_.Stats().kept_bytes, 3 * kPageBytes);
-  // The prompt is held as long as the lock, whatever becomes of the pages.
+  // The lock holds the prompt until its release, even if the pages are freed.
   ASSERT_EQ(Outcome(cache_.Free(session_, first->reserved)), "OK");
   EXPECT_EQ(Outcome(Admit("d")), "SESSION_LIMIT");
   ASSERT_EQ(Outcome(Unlock(first->lock)), "OK");

@@ -33,7 +33,7 @@ TEST_F(SessionTest, CloseReleasesLocksAndFreesPages) {
   cache_.CloseSession(session_);
   EXPECT_TRUE(cache_.IsIdle());
   EXPECT_EQ(Counts().free, kUsable - 2);
-  EXPECT_EQ(Counts().evictable, 2u);  // what is published stays
+  EXPECT_EQ(Counts().evictable, 2u);  // published pages stay cached
   EXPECT_EQ(cache_.Stats().locks, 0u);
   EXPECT_EQ(cache_.Stats().counters.sessions_closed, 1u);
 }

@@ -1,4 +1,4 @@
-// A page that one worker computes is waited for by the others.
+// Tests of pages that one worker computes while other workers wait for them.
 
 #include <string_view>
 #include <utility>
@@ -17,7 +17,7 @@ constexpr auto kPublished = PendingOutcome::kPublished;
 constexpr auto kGivenUp = PendingOutcome::kGivenUp;
 constexpr auto kOwnerLost = PendingOutcome::kOwnerLost;
 
-// One session owns what is computed, another waits.
+// A test with one session that owns computed pages and another that waits.
 class SingleFlightTest : public testing::Test {
  protected:
   static constexpr uint32_t kPageTokens = 4;
@@ -47,7 +47,7 @@ class SingleFlightTest : public testing::Test {
   WaitId Wait(std::string_view letters) {
     return Admit(other_, letters, true).wait;
   }
-  // Publishes the first pages of an admission; `lock_action` is for its lock.
+  // Publishes the first pages of an admission, with `lock_action` for its lock.
   void Publish(SessionId session, const MatchResult& admission,
                std::string_view letters, LockAction action) {
     const auto tokens = Spell(letters);
@@ -80,7 +80,7 @@ TEST_F(SingleFlightTest, AnAdmissionMarksThePageAfterItsMatch) {
   EXPECT_FALSE(IsPending("abc"));
   Admit(owner_, "abc");
   EXPECT_TRUE(IsPending("abc"));
-  EXPECT_TRUE(IsPending("ax"));  // the first page is the same
+  EXPECT_TRUE(IsPending("ax"));  // "ax" has the same first page
   EXPECT_FALSE(IsPending("xbc"));
 }
 
@@ -182,7 +182,7 @@ TEST_F(SingleFlightTest, AnUnlockGivesUp) {
   EXPECT_EQ(Outcome(cache_.Unlock(owner_, std::vector{admission.lock})), "OK");
   EXPECT_THAT(over_, ElementsAre(Pair(wait, kGivenUp)));
   EXPECT_EQ(cache_.Stats().counters.pending_waits_given_up, 1u);
-  // The next one to ask computes it.
+  // The next session that asks for the page computes it.
   EXPECT_EQ(Admit(other_, "abc", true).reserved.size(), 3u);
   EXPECT_TRUE(IsPending("abc"));
 }
@@ -194,7 +194,7 @@ TEST_F(SingleFlightTest, FreeingItsPageGivesUp) {
     return cache_.Free(owner_, std::span(admission.reserved).subspan(page, 1));
   };
   EXPECT_EQ(Outcome(free(2)), "OK");
-  EXPECT_THAT(over_, IsEmpty());  // a later page, which is not the marked one
+  EXPECT_THAT(over_, IsEmpty());  // a later page, not the marked one
   EXPECT_EQ(Outcome(free(0)), "OK");
   EXPECT_THAT(over_, ElementsAre(Pair(wait, kGivenUp)));
 }
@@ -211,7 +211,7 @@ TEST_F(SingleFlightTest, TheDeathOfTheOwnerEndsTheWait) {
   const WaitId wait = Wait("abc");
   ASSERT_TRUE(cache_.AttachSession(owner_, WriterId(1)).ok());
   cache_.WriterGone(WriterId(1));
-  EXPECT_THAT(over_, IsEmpty());  // its stream may live on
+  EXPECT_THAT(over_, IsEmpty());  // its stream may still be open
   cache_.SuspendSession(owner_, absl::InfiniteFuture());
   EXPECT_THAT(over_, ElementsAre(Pair(wait, kOwnerLost)));
 }
@@ -328,7 +328,7 @@ TEST_F(SingleFlightTest, ACapBeforeThePageIsNoReasonToWait) {
   EXPECT_NE(match->lock, LockId());
 }
 
-// Neither holds anything while it waits, so that both go on.
+// An admission that waits holds no locks or pages, so both sessions go on.
 TEST_F(SingleFlightTest, TwoThatWaitForEachOtherBothGoOn) {
   const MatchResult a = Admit(owner_, "ab");
   const MatchResult x = Admit(other_, "xy");
@@ -343,7 +343,7 @@ TEST_F(SingleFlightTest, TwoThatWaitForEachOtherBothGoOn) {
 TEST_F(SingleFlightTest, TheMarkOutlivesASplitAtItsPlace) {
   const MatchResult front = Admit(owner_, "abcd");
   Publish(owner_, front, "abcd", LockAction::kUnlock);
-  Admit(owner_, "abx");  // ends inside that node
+  Admit(owner_, "abx");  // ends inside the node "abcd"
   EXPECT_TRUE(IsPending("abx"));
   Admit(other_, "ay");
   EXPECT_TRUE(IsPending("abx"));

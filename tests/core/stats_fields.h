@@ -22,8 +22,8 @@ struct StatsField {
   }
 };
 
-// Every number of `stats` with its name, always in the same order: to compare
-// and to print.
+// Returns every number of `stats` with its name, always in the same order, so
+// that tests can compare and print them.
 inline auto StatsFields(const CacheStats& stats) {
   const PageCounts& pages = stats.pages;
   const CacheCounters& count = stats.counters;

@@ -1,4 +1,4 @@
-// A hash table that never stalls, against a naive one.
+// Compares a hash table that never stalls with a naive one.
 
 #include "core/nodes/steady_index.h"
 
@@ -29,7 +29,7 @@ TEST_P(SteadyIndexTest, FindsWhatWasAddedAndNotRemoved) {
   SteadyIndex index;
   std::vector<Entry> there;
   std::vector<Entry> removed;
-  // Up to 100 have one of eight hashes, so that they are in each other's way.
+  // Up to 100 numbers share one of eight hashes, so that they collide.
   size_t with_equal_hash = 0;
   for (uint32_t number = 0; number < 40'000; ++number) {
     const bool has_equal_hash = with_equal_hash < 100 && random() % 8 == 0;
@@ -61,7 +61,8 @@ TEST_P(SteadyIndexTest, FindsWhatWasAddedAndNotRemoved) {
 INSTANTIATE_TEST_SUITE_P(Seeds, SteadyIndexTest,
                          testing::Range<uint64_t>(0, 5));
 
-// One bucket grows at a time: no number is moved but those of another.
+// The table grows by one bucket at a time, and moves only the numbers of one
+// other bucket.
 TEST(SteadyIndexGrowthTest, GrowsByABucketAtATime) {
   std::mt19937_64 random(1);
   SteadyIndex index;
@@ -75,7 +76,8 @@ TEST(SteadyIndexGrowthTest, GrowsByABucketAtATime) {
   EXPECT_LT(buckets * SteadyIndex::kCells, 2 * 300'000u);
 }
 
-// Otherwise a cache that is full all the time would clear up now and then.
+// If the table grew here, a cache that is always full would reorganize its
+// table now and then.
 TEST(SteadyIndexGrowthTest, DoesNotGrowWhileAsManyLeaveAsCome) {
   std::mt19937_64 random(1);
   SteadyIndex index;

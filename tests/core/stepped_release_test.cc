@@ -1,5 +1,5 @@
-// Releases in steps between which the cache is in use: a step is driven by
-// hand, and does a bounded part.
+// Tests of releases that take steps, between which the cache is in use. The
+// tests drive each step by hand, and each step does a bounded part.
 
 #include <numeric>
 #include <span>
@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// Does something with the parts of a cache.
+// Runs a function on the parts of a cache.
 template <typename F>
 class Probe : public SteppedWork {
  public:
@@ -30,13 +30,13 @@ class Probe : public SteppedWork {
   F probe_;
 };
 
-// A cache of one token a page, with a path of nodes of a page each and a lock
-// at the end of each.
+// A test with pages of one token, a path of nodes of one page each, and a lock
+// at the end of each node.
 class SteppedReleaseTest : public testing::Test {
  protected:
   static constexpr uint32_t kPages = 12'000;
   static constexpr uint32_t kDepth = 3'000;
-  // A lock is a unit of work, and so is a node that becomes unlocked.
+  // A lock counts as one unit of work, and so does each node that it unlocks.
   static constexpr uint32_t kSteps =
       (2 * kDepth + kStepReleases - 1) / kStepReleases;
 
@@ -87,7 +87,7 @@ class SteppedReleaseTest : public testing::Test {
   const SessionId session_{1};
   std::vector<Token> path_;
   std::vector<LockId> locks_;
-  bool takes_steps_ = false;  // of ends, and the cache does not
+  bool takes_steps_ = false;  // the test runs SessionEnds itself
   uint32_t told_of_ends_ = 0;
   PrefixCache cache_{{.page_tokens = 1,
                       .capacity_pages = kPages + 1,
@@ -205,7 +205,7 @@ TEST_F(SteppedReleaseTest, AnEndThatIsToldLateSkipsQuarantine) {
   EXPECT_EQ(Counts().free, kPages - kDepth);
 }
 
-// Its end is told while the session is on its way into quarantine.
+// The cache learns of the writer's end while the session enters quarantine.
 TEST_F(SteppedReleaseTest, AWriterThatEndsMeanwhileHoldsNothingInQuarantine) {
   constexpr WriterId kWriter(7);
   ASSERT_EQ(Outcome(cache_.AttachSession(session_, kWriter)), "OK");

@@ -1,4 +1,4 @@
-// Work for operators is done in steps, between which the cache changes.
+// Work for operators runs in steps, between which the cache changes.
 
 #include "core/parts/stepped_work.h"
 
@@ -22,7 +22,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A cache of one token a page that is large enough for several steps.
+// A test with pages of one token, in a cache that is large enough for several
+// steps.
 class SteppedWorkTest : public testing::Test {
  protected:
   static constexpr uint32_t kPages = 20'000;
@@ -31,7 +32,7 @@ class SteppedWorkTest : public testing::Test {
   SteppedWorkTest() { cache_.OpenSession(session_, "one"); }
   void TearDown() override { EXPECT_THAT(cache_.CheckInvariants(), IsEmpty()); }
 
-  // Caches a prompt as one node, after those of its tokens that are cached.
+  // Caches a prompt as one node, after its part that is already cached.
   void Publish(const std::vector<Token>& tokens,
                const NamespaceKey& ns = kNoNamespace) {
     const auto pages =
@@ -45,7 +46,7 @@ class SteppedWorkTest : public testing::Test {
             {.session = session_, .ns = ns, .tokens = tokens, .pages = pages})),
         "OK");
   }
-  // Prompts of two tokens, of which the first is their number.
+  // Publishes prompts of two tokens, which both are the prompt's number.
   void PublishPrompts(uint32_t count, const NamespaceKey& ns = kNoNamespace) {
     for (uint32_t i = 1; i <= count; ++i) Publish({i, i}, ns);
   }
@@ -60,7 +61,8 @@ class SteppedWorkTest : public testing::Test {
   uint32_t Matched(const std::vector<Token>& tokens) {
     return cache_.Score({.ns = kNoNamespace, .tokens = tokens})->matched_tokens;
   }
-  // Takes all steps, and does something else after each but the last.
+  // Takes all steps, and calls `between` after each step but the last. Returns
+  // the number of steps.
   template <typename Work, typename Between>
   int Run(Work& work, Between between) {
     int steps = 1;
@@ -72,7 +74,7 @@ class SteppedWorkTest : public testing::Test {
   PrefixCache cache_{{1, kPages + 1}};
 };
 
-// A step of a node each: no step does more than its share.
+// A step handles at most `nodes` nodes, so a change takes many steps.
 TEST_F(SteppedWorkTest, AChangeOfPolicyTakesAStepForSomeNodesAndKeepsTheOrder) {
   PublishPrompts(kPrompts);
   for (const auto policy :
@@ -86,7 +88,7 @@ TEST_F(SteppedWorkTest, AChangeOfPolicyTakesAStepForSomeNodesAndKeepsTheOrder) {
       EXPECT_EQ(to.previous(), before);
       EXPECT_EQ(cache_.Stats().eviction_policy, policy);
       if (policy == before) continue;
-      // Each node is filled into the new order, and taken out of the old one.
+      // Each node is put into the new order and taken out of the old one.
       EXPECT_GE(steps, static_cast<int>(2 * kPrompts / nodes));
     }
   }
@@ -120,7 +122,8 @@ TEST_F(SteppedWorkTest, ALaterChangeOfPolicyTakesOver) {
   EXPECT_EQ(cache_.Stats().eviction_policy, EvictionPolicyKind::kFilo);
 }
 
-// Loses so many sessions, numbered from 2, each with a reserved page.
+// A test that loses sessions with reserved pages. The sessions are numbered
+// from 2.
 class SteppedQuarantineTest : public SteppedWorkTest {
  protected:
   void Lose(uint32_t sessions, uint32_t pages_each) {
@@ -140,7 +143,7 @@ TEST_F(SteppedQuarantineTest, AListHasWhoStaysOnceThoughOthersGo) {
   constexpr uint32_t kLost = 2'500;
   Lose(kLost, 1);
   QuarantineListing work(kLost);
-  uint32_t gone = 2;  // the first is listed already, others are not
+  uint32_t gone = 2;  // the first one is listed already, the last is not
   EXPECT_GE(Run(work,
                 [&] {
                   ASSERT_TRUE(cache_.FreeQuarantine(SessionNumber(gone)).ok());
@@ -280,7 +283,7 @@ TEST_F(SteppedWorkTest, SessionsAndNamespacesAreListedInSteps) {
   EXPECT_EQ(largest.namespaces[1].extra_key, "0");
 }
 
-// Whatever is split and evicted meanwhile.
+// Nodes are split and evicted between the steps of the dump.
 TEST_F(SteppedWorkTest, ADumpListsEachNodeOnceAndAfterItsParent) {
   std::minstd_rand random(1);
   const auto any_prompt = [&] {
@@ -332,7 +335,9 @@ TEST_F(SteppedWorkTest, ADumpThatIsCutOffSaysHowMuchIsMissing) {
   EXPECT_EQ(dump.omitted, 1'800u);
 }
 
-// A path of nodes, with a lock at each, and as many beside it.
+// The test makes one path of nodes with a lock at each. The explained prompt
+// diverges from that path after the first node, so all locks are at or below
+// that node.
 TEST_F(SteppedWorkTest, AnExplanationPassesEachNodeOnceForAllLocksBelowIt) {
   constexpr uint32_t kDepth = 3'000;
   std::vector<Token> tokens(kDepth, 1);

@@ -1,5 +1,5 @@
-// StressWorker beside serving requests: waits, repeats, scores, and calls of
-// operators.
+// The operations of StressWorker apart from serving requests: waits, repeats,
+// scores and calls of operators.
 
 #include <optional>
 #include <utility>
@@ -10,8 +10,9 @@
 
 namespace pando {
 
-// An admission that waits for the session that computes its next page, and may
-// lose interest; or gets its pages at once, and gives them up later.
+// Admits a prompt. If another session computes the prompt's next page, the
+// admission waits for it and may give up waiting. Otherwise the admission gets
+// its pages at once and gives them up later.
 void StressWorker::WaitForAnother() {
   if (given_up_later_.has_value()) return GiveUp();
   const std::vector<Token> prompt = AnyPrompt();

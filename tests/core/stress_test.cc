@@ -1,6 +1,7 @@
-// Many workers on one cache: no page has two owners, what is locked keeps its
-// content, and the accounts are exact at the end. Meant for the thread
-// sanitizer. PANDO_TEST_SEED and PANDO_TEST_OPERATIONS as in model_test.cc.
+// Many workers use one cache. No page has two owners, locked pages keep their
+// content, and the counts are exact at the end. Meant for the thread sanitizer.
+// PANDO_TEST_SEED and PANDO_TEST_OPERATIONS have the same meaning as in
+// model_test.cc.
 
 #include <functional>
 #include <memory>
@@ -107,7 +108,8 @@ TEST_F(StressTest, WorkersInThreadsLeaveExactAccounts) {
       }
     });
   }
-  // An operator looks on, and a watcher takes the events.
+  // An operator looks at the cache while the workers run, and a watcher takes
+  // the events.
   world_.cache.StartEvents();
   std::vector<RawEvent> events;
   for (int i = 0; i < 200; ++i) {

@@ -50,7 +50,7 @@ void StressWorker::Attach() {
   ExpectOk(world_.cache.AttachSession(session_, WriterId(session_.value())));
 }
 
-// Few of them, so that workers meet.
+// Returns one of few prompts, so that workers meet.
 std::vector<Token> StressWorker::AnyPrompt() {
   std::vector<Token> prompt = {Below(2)};
   while (prompt.size() < 4) prompt.push_back(0);
@@ -59,8 +59,8 @@ std::vector<Token> StressWorker::AnyPrompt() {
   return prompt;
 }
 
-// One admission, the computing of what is missing, one or two chunks, and the
-// final insert.
+// Serves one request: an admission, the computation of missing pages, one or
+// two chunks, and the final insert.
 void StressWorker::ServeRequest() {
   PrefixCache& cache = world_.cache;
   const uint32_t page_tokens = cache.page_tokens();
@@ -164,8 +164,8 @@ void StressWorker::MakeMistakes() {
          "session 0 is nobody");
 }
 
-// Dies with a lock and reserved pages. Some process notices; the worker comes
-// back as another session.
+// Dies with a lock and reserved pages. Another process notices the death, and
+// the worker comes back with a new session.
 void StressWorker::Die() {
   given_up_later_.reset();
   PrefixCache& cache = world_.cache;
@@ -208,7 +208,7 @@ void StressWorker::EndWriting(std::span<const PageId> pages) {
   for (PageId page : pages) world_.writers[page.value()] = 0;
 }
 
-// The pages are locked.
+// Checks the content of locked pages.
 void StressWorker::CheckContent(std::span<const Token> tokens,
                                 std::span<const PageId> pages) {
   for (size_t i = 0; i < pages.size(); ++i) {

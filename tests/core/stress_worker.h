@@ -16,11 +16,11 @@
 namespace pando {
 
 // The things that the workers of one stress test share: the cache, the memory
-// it hands out, and who may write where. The words are plain memory: only the
-// cache's answers order the accesses, so a thread sanitizer sees any that is
-// too early.
+// that it hands out, and counts of the writers and readers of each page. The
+// words of the memory are not atomic. Only the cache's answers order accesses
+// to them, so the thread sanitizer reports each access that is too early.
 struct StressWorld {
-  // Options::on_wait_over is set here.
+  // The constructor sets Options::on_wait_over.
   explicit StressWorld(PrefixCache::Options options)
       : cache(CountingWaits(std::move(options))),
         content(options.capacity_pages),
@@ -34,15 +34,16 @@ struct StressWorld {
 
   std::atomic<uint64_t> waits_over{0};
   PrefixCache cache;
-  std::vector<uint64_t> content;  // of a page: the hash of its whole prefix
+  std::vector<uint64_t> content;  // for each page, the hash of its whole prefix
   std::vector<std::atomic<int>> writers;
   std::vector<std::atomic<int>> readers;
   std::atomic<uint64_t> last_session{0};
 };
 
-// An engine worker that also makes mistakes, and dies at times. Owned by one
-// thread. It checks that pages reserved for it are reserved for no other, and
-// that pages it has locked hold the KV of exactly its prompt.
+// An engine's worker that also makes mistakes and sometimes dies. One thread
+// owns the worker. The worker checks that pages reserved for it are reserved
+// for no other worker, and that pages it has locked hold the KV of exactly its
+// prompt.
 class StressWorker {
  public:
   StressWorker(StressWorld& world, uint64_t seed)
@@ -51,12 +52,12 @@ class StressWorker {
   }
 
   void RunOperation();
-  // Ends the session; what it held is given back.
+  // Ends the session, which gives back what the session holds.
   void Finish();
 
-  // The first thing that was wrong; empty when nothing was.
+  // Returns the first error, or an empty string if there was none.
   const std::string& failure() const { return failure_; }
-  // Accounts, to compare with the cache's counters.
+  // Counts to compare with the cache's counters.
   uint64_t hit_tokens() const { return hit_tokens_; }
   uint64_t allocated_pages() const { return allocated_pages_; }
   uint64_t inserted_pages() const { return inserted_pages_; }
@@ -74,7 +75,8 @@ class StressWorker {
   void OpenSession();
   void Attach();
   std::vector<Token> AnyPrompt();
-  // A prompt's first token says which namespace it is for.
+  // Returns the namespace of a prompt, which the prompt's first token
+  // determines.
   static const NamespaceKey& NamespaceOf(std::span<const Token> prompt);
   void ServeRequest();
   void LockAndUnlock();
@@ -88,7 +90,7 @@ class StressWorker {
   void MakeMistakes();
   void Die();
 
-  // Takes or gives up the right to write to pages.
+  // Begin or end writing to pages. Each page may have one writer.
   void BeginWriting(std::span<const PageId> pages);
   void EndWriting(std::span<const PageId> pages);
   void CheckContent(std::span<const Token> tokens,
@@ -111,7 +113,8 @@ class StressWorker {
   uint64_t cancelled_waits_ = 0;
   uint64_t repeats_ = 0;
   std::optional<MatchResult> given_up_later_;
-  // Where a request that this worker served ended, and what is before that.
+  // The end of a request that this worker served, and the tokens before that
+  // end.
   PrefixHandle handle_;
   std::vector<Token> handled_;
 };

@@ -26,10 +26,10 @@ std::string BytesOf(const PageHash& hash) {
   return {reinterpret_cast<const char*>(hash.data()), hash.size()};
 }
 
-// The pages that are cached, and what their events say of them.
+// Stores and removes cached pages, and collects their events.
 class CachedPagesTest : public testing::Test {
  protected:
-  // Tokens count up from `first_token`.
+  // Stores pages whose tokens count up from `first_token`.
   std::vector<v1::Event> Store(const std::vector<PageId>& pages,
                                Token first_token, PageId parent = kPaddingPage,
                                const NamespaceKey& ns = {}) {

@@ -16,8 +16,8 @@ inline std::vector<PageId> Pages(uint32_t first, uint32_t count) {
   return pages;
 }
 
-// The event of a cache that has cached `pages`, whose tokens count up from
-// `first_token`.
+// Returns the event of a cache that has cached `pages`, with tokens that count
+// up from `first_token`.
 inline PagesStored StoredPages(const std::vector<PageId>& pages,
                                uint32_t page_tokens, Token first_token,
                                PageId parent, const NamespaceKey& ns) {

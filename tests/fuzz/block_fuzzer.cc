@@ -1,5 +1,5 @@
-// Bytes are a program of calls on blocks, which must give the same answers on
-// BlockCache as on the naive model.
+// Runs the bytes as a program of calls on blocks. BlockCache must give the same
+// answers as the naive model.
 
 #include <fuzzer/FuzzedDataProvider.h>
 

@@ -1,5 +1,5 @@
-// Bytes are a program of operations, which must give the same answers on
-// PrefixCache as on the naive reference.
+// Runs the bytes as a program of operations. PrefixCache must give the same
+// answers as the naive reference.
 
 #include <fuzzer/FuzzedDataProvider.h>
 
@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kMaxOperations = 1'000;
 
-// Prints what the fuzzer did and what came of it, and ends the process.
+// Prints the operations of the program and the differences, and ends the
+// process.
 [[noreturn]] void Fail(const GridPoint& point,
                        const std::vector<Operation>& program,
                        const std::vector<std::string>& differences) {

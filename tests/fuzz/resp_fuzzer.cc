@@ -1,5 +1,6 @@
-// Bytes are what a server of Redis sends, and in which parts: whatever it is,
-// what is read from it ends, has its limits, and is written where it may be.
+// Takes the bytes as the answers of a Redis server, and receives them in parts.
+// Whatever the bytes are, each read must end, keep its limits, and write only
+// where it may.
 
 #include <fuzzer/FuzzedDataProvider.h>
 
@@ -20,7 +21,7 @@ void Expect(bool holds) {
   if (!holds) std::abort();
 }
 
-// Counts what the limit of a reply counts.
+// Returns the size of a reply, as its limit counts it.
 size_t SizeOf(const pando::RespReply& reply) {
   size_t size = reply.text.size();
   for (const pando::RespReply& element : reply.elements) {
@@ -40,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   pando::ByteStreamOf stream(bytes.ConsumeRemainingBytesAsString(), part_bytes);
   pando::RespReader reader(&stream);
   for (int i = 0;; i = (i + 1) % 8) {
-    // On the heap, so that the sanitizer sees what is written beside it.
+    // The value is on the heap, so that the sanitizer finds writes beside it.
     std::vector<std::byte> value(value_bytes);
     const bool is_value = (values >> i & 1) != 0;
     const absl::StatusOr<pando::RespReply> reply =

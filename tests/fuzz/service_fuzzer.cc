@@ -1,7 +1,8 @@
-// Bytes are a list of requests, each as it would arrive: the handlers answer or
-// refuse every one, with a stable reason, and the cache stays whole. So that
-// many requests get far, what they name is often put right: a live session, a
-// lock or a page that was handed out, tokens that were seen before.
+// Takes the bytes as a list of requests, each encoded as it would arrive. The
+// handlers must answer each request or refuse it with a stable reason, and the
+// cache must stay whole. Random requests would be refused early. Therefore the
+// fuzzer often changes a request to name a live session, a lock or a page that
+// was handed out, or tokens that were seen before.
 
 #include <fuzzer/FuzzedDataProvider.h>
 #include <google/protobuf/stubs/logging.h>
@@ -39,7 +40,7 @@ constexpr uint32_t kCapacity = 24;
 constexpr int kMaxCalls = 300;
 constexpr int kCheckEvery = 8;
 
-// The one part that is a thread; it is shared by all runs.
+// All runs share the memory socket, because it has a thread.
 MemorySocket* Memory() {
   static const std::unique_ptr<MemorySocket> memory =
       MemorySocket::Start(
@@ -51,7 +52,7 @@ MemorySocket* Memory() {
   return memory.get();
 }
 
-// No call of the fuzzer waits.
+// A call that may not wait. It aborts if a handler resumes it or keeps it.
 class NoWaiting final : public WaitingCall {
  public:
   void Resume() override { std::abort(); }
@@ -61,7 +62,7 @@ class NoWaiting final : public WaitingCall {
   absl::Status Keep(PrefixCache&, SessionId) override { std::abort(); }
 };
 
-// Takes the steps of a call that is answered in steps.
+// Takes all steps of a call, and returns its status.
 absl::Status Finish(
     const std::function<std::optional<absl::Status>()>& handler) {
   std::optional<absl::Status> status;
@@ -113,7 +114,7 @@ class Calls {
             [this](auto& in, auto& out) {
               PutRightSession(in);
               const absl::Status status = pool_.AttachPool(in, out, call_);
-              // Too many tokens are out, of earlier runs.
+              // Earlier runs may have left too many tokens.
               return absl::IsResourceExhausted(status) ? absl::OkStatus()
                                                        : status;
             });
@@ -135,7 +136,7 @@ class Calls {
   void Call(Handler handler) {
     Request request;
     const std::string raw = bytes_.ConsumeRandomLengthString(256);
-    if (!request.ParseFromString(raw)) return;  // gRPC refuses it itself
+    if (!request.ParseFromString(raw)) return;  // gRPC would refuse it
     Response response;
     const absl::Status status = handler(request, response);
     if (status.ok() || ReasonOf(status).has_value()) return;
@@ -296,7 +297,7 @@ class Calls {
     *request.mutable_after() = handle_;
     if (Rarely()) request.mutable_after()->set_tokens(tokens);
   }
-  // Few different tokens, and none of them large.
+  // Leaves few different tokens, none of them large.
   void PutRight(google::protobuf::RepeatedField<uint32_t>* tokens) {
     if (!Often()) return;
     for (uint32_t& token : *tokens) token %= 2;
@@ -327,7 +328,7 @@ class Calls {
                           .max_reserved_pages = 12,
                           .max_kept_bytes = 10'000}}};
   CallPolicy policy_;
-  RpcServer server_{&policy_};  // never started
+  RpcServer server_{&policy_};  // is not started
   SelfCheck self_check_{&cache_};
   SteppedCalls stepped_{&cache_, &server_};
   PendingMatches pending_{&cache_, &server_};
@@ -340,7 +341,7 @@ class Calls {
       &self_check_,
       &stepped_,
       {.epoch = kEpoch, .max_tokens = kMaxTokens, .drain = [](bool) {}}};
-  // The ids that were handed out.
+  // The locks, the pages and the last handle that the handlers gave out.
   std::vector<uint64_t> locks_;
   std::vector<uint32_t> pages_;
   v1::PrefixHandle handle_;
@@ -350,7 +351,7 @@ class Calls {
 }  // namespace pando
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  // It tells of each text that is not UTF-8.
+  // Otherwise protobuf would log each text that is not UTF-8.
   google::protobuf::SetLogHandler(nullptr);
   return 0;
 }

@@ -1,6 +1,6 @@
-// Bytes are a program of stores, loads, flushes, restarts and damages, after
-// each of which the tiers in memory and on disk must have the blocks that the
-// naive references say.
+// Runs the bytes as a program of stores, loads, flushes, restarts and damages.
+// After each step, the tiers in memory and on disk must have the blocks that
+// the naive references say.
 
 #include <fuzzer/FuzzedDataProvider.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ namespace {
 constexpr int kMaxSteps = 200;
 
 void RunProgram(FuzzedDataProvider& bytes) {
-  // In memory, where files are fast.
+  // The folder is in memory, where files are fast.
   const std::string folder = absl::StrCat("/dev/shm/tier_fuzzer.", getpid());
   TierProgram program(
       [&](uint32_t limit) {

@@ -7,7 +7,7 @@
 
 namespace pando {
 
-// Why a test cannot use the first GPU; empty: it can.
+// Returns why a test cannot use the first GPU; empty if it can.
 inline std::string WhyNoDevice() {
   const absl::StatusOr<cuda::Device> device = cuda::FindDevice("0");
   return device.ok() ? "" : std::string(device.status().message());

@@ -1,5 +1,5 @@
-// CUDA pools, on the first GPU or on the stand-in for the driver
-// (tests/support/cuda_stand_in): this source is built once for each.
+// Tests CUDA pools on the first GPU or on the stand-in for the driver
+// (tests/support/cuda_stand_in). This source is built once for each.
 #include "gpu/cuda_kv_pool.h"
 
 #include <memory>
@@ -115,7 +115,7 @@ TEST_F(CudaKvPoolTest, AMappingMayBeMadeAtTheAddressOfAnEarlierOne) {
 TEST_F(CudaKvPoolTest, AThousandMappingsLeaveNoMemoryTaken) {
   const auto pool = CudaKvPool::Create(kShape, 1000, {"0"}).value();
   const uint64_t size = pool->shards()[0].size_bytes;
-  // The context and its first mapping stay.
+  // The first mapping, and the context that it makes, take memory and stay.
   const cuda::Mapping kept = Map(pool->ExportShard(0).value(), size);
   const cuda::Device device = cuda::FindDevice("0").value();
   const uint64_t before = cuda::FreeBytes(device).value();

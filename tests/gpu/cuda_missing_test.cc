@@ -1,4 +1,4 @@
-// Without the CUDA toolkit, a driver or a device.
+// Tests pools without the CUDA toolkit, a driver or a device.
 #include <string>
 
 #include "gmock/gmock.h"

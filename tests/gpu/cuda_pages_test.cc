@@ -1,4 +1,5 @@
-// The kernels against their CPU forms, which have been compared with a model.
+// Compares the CUDA kernels with their CPU forms, which other tests compare
+// with a model.
 #include <algorithm>
 #include <vector>
 
@@ -26,7 +27,7 @@ class CudaPagesTest : public testing::Test {
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
 
-  // Records what `work` does on the stream, and runs it once.
+  // Records what `work` does on the stream as a graph, and runs the graph once.
   template <typename Work>
   void RunAsGraph(const Work& work) {
     cudaGraph_t graph = nullptr;

@@ -1,5 +1,5 @@
-// A CUDA pool when a call of the driver fails, on the stand-in for the driver:
-// no GPU is seen here.
+// Tests a CUDA pool when calls of the driver fail, on the stand-in for the
+// driver. No GPU is visible here.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -228,7 +228,7 @@ TEST_F(CudaStandInFaults, AMappingIsReachedFromEachDeviceThatIsAPeer) {
   const auto mapping = cuda::Mapping::Map(memory.value()).value();
   EXPECT_TRUE(MayWrite(mapping, 0));
   EXPECT_TRUE(MayWrite(mapping, 1));
-  EXPECT_EQ(Held().devices, 1);  // the peer gets no context by that
+  EXPECT_EQ(Held().devices, 1);  // a peer needs no context
 }
 
 TEST_F(CudaStandInFaults, AThousandMappingsLeaveNothingTaken) {
@@ -271,7 +271,7 @@ TEST_F(CudaStandInFaults, APoolThatNoDeviceHoldsIsRefusedInItsOwnTerms) {
                             "has 1073741824 bytes of memory"));
 }
 
-// The CUDA runtime needs more of a driver than the stand-in has.
+// The CUDA runtime needs functions of the driver that the stand-in lacks.
 TEST_F(CudaStandInFaults, AChecksummerWhichNeedsKernelsIsRefusedWithTheReason) {
   const auto pool = Create().value();
   EXPECT_THAT(MessageOf(pool->MakeChecksummer().status()),

@@ -1,4 +1,4 @@
-// Only in builds with the CUDA toolkit.
+// Only builds with the CUDA toolkit include this file.
 #ifndef PANDO_TESTS_GPU_DEVICE_MEMORY_H_
 #define PANDO_TESTS_GPU_DEVICE_MEMORY_H_
 
@@ -11,7 +11,7 @@
 
 namespace pando {
 
-// An array on the current device.
+// An array in the memory of the current device.
 template <typename T>
 class DeviceArray {
  public:
@@ -30,7 +30,7 @@ class DeviceArray {
 
   T* data() { return data_; }
 
-  // Waits for the device.
+  // Waits for the device, and returns the values.
   std::vector<T> values() const {
     std::vector<T> values(size_);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);

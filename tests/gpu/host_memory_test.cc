@@ -1,4 +1,4 @@
-// Host memory that one process makes and the next one takes over.
+// Tests host memory that one process makes and the next one takes over.
 #include "gpu/host_memory.h"
 
 #include <fcntl.h>
@@ -78,7 +78,7 @@ TEST(HostMemoryTest, WritersOfBeforeAreKnownUntilTheyLetGo) {
   first.reset();
   EXPECT_EQ(second.LastWriter().value(), WriterId(7));
   EXPECT_TRUE(second.IsHeldByAnyUpTo(WriterId(7)));
-  // One that this process has let in is not of before.
+  // A writer that `second` itself lets in does not count as an earlier one.
   const UniqueFd later = second.ExportTo(WriterId(8)).value();
   writer = UniqueFd();
   EXPECT_TRUE(second.IsHeldByAnyUpTo(WriterId(7)));
@@ -99,7 +99,7 @@ TEST(HostMemoryTest, LocksThatNoPandodTakesAreAnError) {
   struct flock lock = {};
   lock.l_type = F_RDLCK;
   lock.l_whence = SEEK_SET;
-  lock.l_start = 5;  // to the end
+  lock.l_start = 5;  // from byte 5 to the end
   ASSERT_EQ(fcntl(worker.get(), F_OFD_SETLK, &lock), 0);
   EXPECT_TRUE(absl::IsFailedPrecondition(memory.LastWriter().status()));
 }

@@ -26,7 +26,7 @@ KvShape SmallShape() {
           .order = LayoutOrder::kLayerFirst};
 }
 
-// The first byte of each element, once for each index tuple.
+// Returns the offset of each element's first byte, once for each index tuple.
 std::vector<uint64_t> ElementOffsets(const KvLayout& l, uint32_t capacity) {
   std::vector<uint64_t> offsets;
   for (uint32_t layer = 0; layer < l.layers; ++layer)
@@ -210,7 +210,7 @@ TEST(Fingerprint, KnowsTheFormatOfPages) {
   EXPECT_NE(Fingerprint(nhd, "m"), Fingerprint(hnd, "m"));
 }
 
-// The clients compute the same value for the same layout.
+// The clients compute this value for the same layout, too.
 TEST(Fingerprint, OfOpaquePagesIsStable) {
   const KvLayout layout =
       MakeKvLayout(OpaqueShape(LayoutOrder::kLayerFirst), kCapacity).value();

@@ -1,5 +1,6 @@
-// The contract of every KvPool, whatever memory it is made of. A backend's test
-// includes this and instantiates KvPoolContract with a KvPoolBackend.
+// Tests the contract of every KvPool, whatever memory it is made of. A
+// backend's test includes this file and instantiates KvPoolContract with its
+// KvPoolBackend.
 #ifndef PANDO_TESTS_GPU_KV_POOL_CONTRACT_H_
 #define PANDO_TESTS_GPU_KV_POOL_CONTRACT_H_
 
@@ -18,18 +19,18 @@
 
 namespace pando {
 
-// How a suite makes a pool and reaches its memory through descriptors, as
-// another process would.
+// The functions by which a suite makes a pool and reaches its memory through
+// descriptors, as another process does.
 struct KvPoolBackend {
   std::string name;
-  // Why there can be no such pool here; empty: there can.
+  // Returns why there can be no such pool here; empty if there can.
   std::function<std::string()> why_not;
-  // Why pages cannot be checksummed here; empty: they can.
+  // Returns why pages cannot be checksummed here; empty if they can.
   std::function<std::string()> why_no_checksums;
   std::function<absl::StatusOr<std::unique_ptr<KvPool>>(
       const KvShape& shape, uint32_t capacity_pages, uint32_t num_shards)>
       create;
-  // Map the descriptor's memory, write or read, unmap.
+  // Both map the descriptor's memory, write to it or read it, and unmap it.
   std::function<void(const UniqueFd& fd, uint64_t size_bytes, uint64_t offset,
                      const std::string& bytes)>
       write;
@@ -38,7 +39,7 @@ struct KvPoolBackend {
       read;
 };
 
-// googletest calls this for the names of the tests.
+// googletest calls this function for the names of the tests.
 inline void PrintTo(const KvPoolBackend& backend, std::ostream* out) {
   *out << backend.name;
 }

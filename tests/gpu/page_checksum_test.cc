@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint64_t kSeeds = 30;
 
-// Words do not span the pieces of a page; the last one is filled with zeros.
+// Computes the checksum of a page from its bytes. Words do not span pieces of
+// the page; the last word of a piece is filled up with zeros.
 uint64_t ModelChecksum(const KvLayout& layout,
                        const std::vector<std::byte>& page) {
   const size_t piece_bytes = page.size() / layout.layers / layout.kv_planes;
@@ -104,7 +105,8 @@ TEST(PageChecksum, DependsOnTheOrderOfWords) {
   EXPECT_EQ(sums.size(), 2000u);
 }
 
-// Recorded checksums are compared with those of other builds and devices.
+// The value must never change: checksums are compared across builds and
+// devices.
 TEST(PageChecksum, IsStable) {
   const KvLayout layout = MakeKvLayout({.layers = 2,
                                         .kv_planes = 2,

@@ -1,5 +1,5 @@
-// Copies and checksums of pages, one element at a time: slow, and from the
-// meaning of the strides alone.
+// Reads and writes pages one element at a time: slowly, and by nothing but the
+// meaning of the strides.
 #ifndef PANDO_TESTS_GPU_PAGE_MODEL_H_
 #define PANDO_TESTS_GPU_PAGE_MODEL_H_
 

@@ -1,4 +1,4 @@
-// Random shapes, memories full of random bytes, and lists of pages.
+// Makes random shapes, memories full of random bytes, and lists of pages.
 #ifndef PANDO_TESTS_GPU_RANDOM_PAGES_H_
 #define PANDO_TESTS_GPU_RANDOM_PAGES_H_
 
@@ -27,8 +27,8 @@ class RandomPages {
                               : LayoutOrder::kPageFirst;
   }
 
-  // MHA, GQA, MLA and opaque pages, sizes that are whole words and sizes that
-  // are not.
+  // Returns a shape of MHA, GQA, MLA or opaque pages. Some sizes are whole
+  // words, others are not.
   KvShape Shape() {
     const bool is_latent = Between(0, 3) == 0;
     const uint32_t head_sizes[] = {1, 3, 8, 24, 64, 80, 128};
@@ -53,7 +53,7 @@ class RandomPages {
     return bytes;
   }
 
-  // Distinct pages in any order: none, some or all.
+  // Returns distinct pages in any order: none, some or all.
   std::vector<uint32_t> Ids(uint32_t capacity) {
     std::vector<uint32_t> ids(capacity);
     std::iota(ids.begin(), ids.end(), 0);
@@ -68,7 +68,8 @@ class RandomPages {
 
 }  // namespace pando
 
-// Where argument-dependent look-up finds it.
+// The operator is in the namespace of Shape, so that argument-dependent lookup
+// finds it.
 namespace pando::kv {
 
 inline std::ostream& operator<<(std::ostream& out, const Shape& shape) {

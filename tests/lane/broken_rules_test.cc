@@ -1,4 +1,4 @@
-// A worker writes to a lane what it must not; pandod closes it.
+// Tests that pandod closes a lane when the worker breaks a rule in its memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/futex.h>
@@ -28,7 +28,7 @@ class BrokenRulesTest : public testing::Test {
   lane::Header& header() { return lane::HeaderAt(base_); }
   lane::Slot& slot() { return lane::SlotAt(base_, 0); }
   Next Take() { return pair_.served().Take(taken_); }
-  // A call that would be all right.
+  // Submits a call that keeps all rules.
   void Submit() {
     lane::Call call = Request(pair_.lane(), "x");
     call.Submit();
@@ -96,9 +96,9 @@ TEST_F(BrokenRulesTest, WhatIsChangedAfterACallWasTakenIsNotLookedAt) {
   EXPECT_EQ(TextOf({lane::ArenaAt(base_) + offset, 3}), "yes");
 }
 
-// Those who sleep on `from` sleep on `to` from then on. How many they are. The
-// kernel may wake a thread for no reason; that thread then sleeps on the word
-// that it first slept on.
+// Makes all threads that sleep on `from` sleep on `to` instead. Returns how
+// many threads those are. The kernel may wake a thread for no reason. Such a
+// thread sleeps again on the word that it slept on first.
 long MoveSleepers(const lane::SharedWord& from, const lane::SharedWord& to) {
   return syscall(SYS_futex, &from, FUTEX_REQUEUE, 0, long{INT_MAX}, &to, 0);
 }

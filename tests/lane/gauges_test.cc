@@ -1,4 +1,4 @@
-// The gauge page: what one process writes and others read.
+// Tests the gauge page, which one process writes and others read.
 #include "clients/lane/gauges.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(GaugesTest, AreAlwaysOfOneMoment) {
   uint64_t last = 0;
   for (int i = 0; i < 200'000; ++i) {
     const std::optional<lane::Gauges> read = reader->Read();
-    if (!read.has_value()) continue;  // the writer sleeps, half done
+    if (!read.has_value()) continue;  // the writer sleeps in mid-write
     ASSERT_EQ(read->free, read->epoch);
     ASSERT_EQ(read->evictable, read->epoch);
     ASSERT_EQ(read->capacity, read->epoch);

@@ -17,7 +17,7 @@ namespace pando {
 
 inline constexpr uint32_t kArenaBytes = 64 << 10;
 
-// Both ends of one lane, of which a test is both the worker and pandod.
+// Both ends of one lane. A test acts as the worker and as pandod.
 class LanePair {
  public:
   explicit LanePair(uint32_t arena_bytes = kArenaBytes,
@@ -34,7 +34,7 @@ class LanePair {
   ServedLane& served() { return *served_; }
   lane::Lane& lane() { return *lane_; }
 
-  // The memory, for a worker that does not obey the rules.
+  // Maps the memory again, for a worker that breaks the rules.
   std::byte* Scribble() {
     const UniqueFd memory = served_->ShareMemory().value();
     void* const base =

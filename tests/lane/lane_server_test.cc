@@ -1,4 +1,4 @@
-// The thread that serves all lanes, with handlers of the test's own.
+// Tests the thread that serves all lanes, with handlers that the tests define.
 #include "service/lane/lane_server.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ constexpr uint32_t kLongBytes = 2 << 20;
 constexpr uint32_t kMaxLanes = 8;
 constexpr uint32_t kMaxRequestBytes = 1024;
 
-// Fills in a method that runs `handle`.
+// Makes `method` run `handle`.
 template <typename Request, typename Response>
 void Offer(
     MethodPointer<Request, Response>& method, const std::string& name,
@@ -44,7 +44,7 @@ void Offer(
                                          });
 }
 
-// Fills in all methods; they do nothing.
+// Makes all methods of the data path do nothing.
 void OfferAll(DataPath& data_path) {
 #define PANDO_METHOD(number, field, service, name, role, kind) \
   Offer(data_path.field, #name);
@@ -79,7 +79,7 @@ class LaneServerTest : public testing::Test {
     return Map(*Open(session));
   }
 
-  // Set before the first call.
+  // A test sets these functions before the first call.
   std::function<void()> on_match_prefixes_ = [] {};
   std::function<void()> on_get_stats_ = [] {};
   CallPolicy policy_;
@@ -117,7 +117,8 @@ TEST_F(LaneServerTest, ALaneThatIsFullOfLongCallsHoldsUpNoOther) {
   EXPECT_LE(long_calls_before_other, kRings + 1);
 }
 
-// The bytes of a MatchPrefixes of so many prompts of 240 tokens.
+// Returns the encoding of a MatchPrefixes request with `prompts` prompts of 240
+// tokens.
 std::string Prompts(int prompts) {
   v1::MatchPrefixesRequest request;
   for (int i = 0; i < prompts; ++i) {
@@ -127,7 +128,7 @@ std::string Prompts(int prompts) {
   return request.SerializeAsString();
 }
 
-// Lanes that take long requests. MatchPrefixes is handled in steps.
+// Lanes that take long requests. The handler of MatchPrefixes takes steps.
 class LongCallTest : public testing::Test {
  protected:
   using Scoring = v1::MatchPrefixesRequest;
@@ -160,7 +161,8 @@ class LongCallTest : public testing::Test {
     return lane::Lane::Map(lane.memory, std::move(lane.doorbell), error);
   }
 
-  // One of kSteps of a call, each longer than rings go unnoticed.
+  // Takes one of the kSteps steps of a call. A step takes longer than the
+  // lanes' thread may go without looking for rings.
   std::optional<absl::Status> TakeStep(const Scoring& request,
                                        WaitingCall& call) {
     ++steps_;
@@ -183,7 +185,7 @@ class LongCallTest : public testing::Test {
     }
   }
 
-  // Set before the first call.
+  // A test sets these functions before the first call.
   std::function<void(const Scoring&)> on_step_ = [](const Scoring&) {};
   std::function<void()> on_insert_ = [] {};
   std::function<void()> on_get_stats_ = [] {};
@@ -200,7 +202,7 @@ TEST_F(LongCallTest, AShortCallIsServedBetweenTwoStepsOfManyLongOnes) {
   constexpr int kLanes = 64;
   const std::shared_ptr<lane::Lane> other = OpenLane();
   std::optional<lane::Call> short_call;
-  std::vector<int> steps_before;  // each short call was answered
+  std::vector<int> steps_before;  // before each short call was answered
   int submitted_at = 0;
   on_step_ = [&](const Scoring&) {
     if (steps_ % 50 != 0 || short_call.has_value()) return;
@@ -246,7 +248,7 @@ TEST_F(LongCallTest, ALaneWaitsForAsManyBytesOfOthersAsItAsksFor) {
   ExpectAnswered(calls);
   EXPECT_EQ(smaller.Await(Soon()), lane::Call::Outcome::kAnswered);
   EXPECT_LE(steps_before_smaller, kSteps / 2 + 1);
-  EXPECT_LE(begun, 1);  // so that only one is kept in parts
+  EXPECT_LE(begun, 1);  // only one request is kept in parts
 }
 
 TEST_F(LongCallTest, CallsOfALaneBeginInTheirOrder) {
@@ -305,7 +307,7 @@ TEST_F(LongCallTest, ALaneMayBeClosedAtAnyPartOfACall) {
   }
 }
 
-// The bytes of its pages.
+// Returns how much memory the pages of a memory file take.
 int64_t BytesOf(const UniqueFd& memory) {
   struct stat file = {};
   fstat(memory.get(), &file);
@@ -335,7 +337,8 @@ TEST_F(LaneServerTest, LanesThatAreKeptAfterTheirEndTakeNoMemory) {
     kept.push_back(*std::move(lane));
     int64_t bytes = 0;
     for (const LaneDescriptors& each : kept) bytes += BytesOf(each.memory);
-    // One is open, the others were closed lately.
+    // One lane is open. The lanes that were closed last may still have their
+    // memory.
     EXPECT_LE(bytes,
               (kMaxLanes + 1) * int64_t{kLaneBytes} +
                   static_cast<int64_t>(kept.size() * lane::kArenaOffset));

@@ -1,4 +1,4 @@
-// A lane carries calls and answers, seen from both of its ends.
+// Tests that a lane carries calls and answers, from both of its ends.
 #include "clients/lane/lane.h"
 
 #include <gmock/gmock.h>
@@ -111,7 +111,8 @@ TEST(LaneTest, HasNoRoomForACallWhenItsSlotsOrItsMemoryAreInUse) {
 
 TEST(LaneTest, MemoryOfACallThatIsOverIsUsedAgain) {
   LanePair pair;
-  // More than the ring and the arena hold, so that both go round.
+  // The calls need more than the ring and the arena hold, so that both wrap
+  // around.
   for (uint32_t i = 0; i < 10 * lane::kSlots; ++i) {
     const std::string text = std::string(1000, 'a') + std::to_string(i);
     lane::Call call = Request(pair.lane(), text, 2000);

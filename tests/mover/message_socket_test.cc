@@ -1,4 +1,4 @@
-// Messages of the movers over a real pair of sockets.
+// Tests messages of the movers over a real pair of sockets.
 #include "mover/message_socket.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// Copies of pages of a pool in host memory, beside those of gpu/page_copy.
+// Compares the mover's copies of pages in host memory with those of
+// gpu/page_copy.
 #include "mover/page_copier.h"
 
 #include <sys/mman.h>
@@ -39,7 +40,8 @@ class HostPageCopies : public testing::TestWithParam<LayoutOrder> {
                          .piece_bytes = layout.piece_bytes};
     welcome_.shard_bytes = pool_->shards().front().size_bytes;
     welcome_.transfer_bytes = kTransferBytes;
-    // As if the other shards were on another device.
+    // The copier gets two of the three shards, as if the third one were on
+    // another device.
     welcome_.num_shards = 2;
     welcome_.shards[0] = 2;
     welcome_.shards[1] = 0;
@@ -103,7 +105,7 @@ TEST_P(HostPageCopies, ComeBackToAnotherPage) {
     EXPECT_TRUE(
         std::equal(there, there + part, block((1 << 16) + shard * part)));
   }
-  // The part of the shard on the other device is not touched.
+  // The copier leaves out the part of the shard that is on the other device.
   EXPECT_EQ(*block((1 << 16) + part), std::byte{0});
 }
 

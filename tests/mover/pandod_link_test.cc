@@ -1,5 +1,5 @@
-// A mover of one GPU, which is the stand-in for the driver, at a pandod that is
-// this test: how the orders that are under way together come to their ends.
+// Tests how a mover ends orders that are under way at the same time. The mover
+// has one GPU, which is the stand-in for the driver; the test plays pandod.
 #include "mover/pandod_link.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint32_t kPages = 256;
 constexpr uint64_t kPageBytes = 8192;
-constexpr uint64_t kShardBytes = kPages * kPageBytes;  // 2 MiB, as a GPU's
+constexpr uint64_t kShardBytes = kPages * kPageBytes;  // 2 MiB, as on a GPU
 constexpr timeval kPatience = {.tv_sec = 60, .tv_usec = 0};
 
 template <typename Function>
@@ -101,7 +101,7 @@ class PandodLinkTest : public testing::Test {
     return reply.id;
   }
 
-  // Waits until the mover has begun so many copies in all.
+  // Waits until the mover has begun `copies` copies in all.
   void AwaitBegun(int copies) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (CopiesBegun() - begun_before_ < copies) {
@@ -111,7 +111,8 @@ class PandodLinkTest : public testing::Test {
     }
   }
 
-  // The bytes of a page, or of the block that an order has for it.
+  // Returns the bytes of a page in a shard, or of the page's block in the
+  // transfer memory.
   std::span<std::byte> PageOf(const MappedFile& file, uint32_t page) const {
     return file.bytes().subspan(page * kPageBytes, kPageBytes);
   }

@@ -13,7 +13,8 @@
 namespace pando {
 namespace {
 
-// Calls `crash` in another process, and returns the signal that ended it.
+// Calls `crash` in a child process that counts its crashes in `count`. Returns
+// the signal that ended the child; 0 if none did.
 template <typename F>
 int SignalOf(uint32_t* count, F crash) {
   const pid_t child = fork();

@@ -16,7 +16,7 @@ void AwaitThreads(const FairMutex& mutex, uint32_t threads) {
 TEST(FairMutexTest, AThreadThatLocksItAgainWaitsForThoseThatAskedBefore) {
   FairMutex mutex;
   std::atomic<bool> is_over = false;
-  int held = 0;  // by the other thread
+  int held = 0;  // locks that the other thread took
   mutex.Lock();
   std::thread other([&] {
     while (!is_over) {

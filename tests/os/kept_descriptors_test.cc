@@ -31,7 +31,8 @@ FileId FileOf(int fd) {
 
 UniqueFd Memory() { return UniqueFd(memfd_create("test", MFD_CLOEXEC)); }
 
-// Stands for a keeper, which gets messages and reads none.
+// Makes a socket that stands for a keeper: the socket receives messages that no
+// test reads.
 class KeptDescriptorsTest : public testing::Test {
  protected:
   KeptDescriptorsTest() {
@@ -52,7 +53,8 @@ class KeptDescriptorsTest : public testing::Test {
 };
 
 TEST_F(KeptDescriptorsTest, ThoseOfThreadsStayWhenOthersArePassedOn) {
-  // It is never deleted: what it passes on is the next one's.
+  // `before` is never deleted, because the descriptors that it passes on belong
+  // to `after`.
   static auto* const before =
       new KeptDescriptors(KeptDescriptors::FromEnvironment().value());
   std::vector<UniqueFd> of_threads;

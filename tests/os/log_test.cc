@@ -1,4 +1,4 @@
-// The log of a process that ends badly.
+// Tests what a process that ends badly writes to its log.
 #include "os/logging/log.h"
 
 #include <google/protobuf/stubs/common.h>

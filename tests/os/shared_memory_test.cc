@@ -25,7 +25,7 @@ TEST(SharedMemoryTest, AnotherProcessTakesOverWhatOneHasMade) {
   EXPECT_EQ(taken->data()[5'000], std::byte{42});
 }
 
-// Who can shrink it could make this process fault.
+// A process that can shrink the memory could make this process fault.
 TEST(SharedMemoryTest, WhatIsNotSealedIsNotTakenOver) {
   UniqueFd unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   ASSERT_EQ(ftruncate(unsealed.get(), 8'192), 0);

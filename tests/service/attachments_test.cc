@@ -52,9 +52,10 @@ class Child {
   pid_t pid_;
 };
 
-// A session with reserved pages, whose workers attach. What a worker's
-// descriptors are for is seen by who holds them: this process stands for those
-// that came by them.
+// A session with reserved pages, and workers that attach to it. The memory can
+// tell whether any process still holds a worker's descriptors. This process
+// holds them in place of the worker and of the processes that the worker passed
+// them to.
 class AttachmentsTest : public testing::Test {
  protected:
   AttachmentsTest() {
@@ -69,21 +70,23 @@ class AttachmentsTest : public testing::Test {
     return std::move(shards).value_or(std::vector<SharedDescriptor>());
   }
 
-  // The session's stream breaks, and it is not resumed; no time is too long.
+  // Suspends the session, as when its stream breaks, and lets its grace pass.
   void LoseSession() {
     cache_.SuspendSession(kSession, absl::UnixEpoch());
     Expire();
   }
   void Expire() { cache_.ExpireSessions(now_ += absl::Hours(1), {}); }
 
-  // After all that is known to be gone is told.
+  // Returns how many pages are reserved or in quarantine, after the cache has
+  // learnt which writers are gone.
   uint32_t HeldPages() {
     attachments_->CheckUnwatched();
     Expire();
     return cache_.Stats().pages.quarantined + cache_.Stats().pages.reserved;
   }
 
-  // The watcher tells of it on a thread of its own.
+  // Waits until no pages are held. The process watcher reports ends on a thread
+  // of its own.
   void AwaitFree() {
     while (HeldPages() > 0) absl::SleepFor(absl::Milliseconds(1));
   }
@@ -142,7 +145,7 @@ TEST_F(AttachmentsTest, WhoInheritedAMappingHoldsThePages) {
                    shards[0].fd.get(), 0);
     ASSERT_NE(mapping, MAP_FAILED);
   }
-  Child heir;  // by fork
+  Child heir;  // this fork inherits the mapping
   ASSERT_EQ(munmap(mapping, 4096), 0);
   LoseSession();
   worker.Kill();
@@ -204,7 +207,8 @@ TEST_F(AttachmentsTest, AWriterThatMapsPoolAndBlockMemoryHoldsByEither) {
   EXPECT_EQ(HeldPages(), 0u);
 }
 
-// It can write to all of it, so it can lock it, too.
+// A process that can write to all of the memory can also lock all of it with
+// fcntl.
 TEST_F(AttachmentsTest, WhoLocksTheMemoryKeepsNobodyOutAndEndsNobodysHold) {
   std::vector<SharedDescriptor> hostile = Attach(kNotVisible);
   for (const SharedDescriptor& shard : hostile) {

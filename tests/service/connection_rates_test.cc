@@ -13,7 +13,7 @@ const absl::Duration kBetween = absl::Seconds(1) / ConnectionRates::kPerSecond;
 
 class ConnectionRatesTest : public testing::Test {
  protected:
-  // How many of 10,000 connections at once are admitted.
+  // Returns how many of 10,000 connections at the same time are admitted.
   int AdmittedAtOnce(const std::string& peer) {
     int admitted = 0;
     for (int i = 0; i < 10'000; ++i) admitted += rates_.Admit(peer, now_);

@@ -1,4 +1,4 @@
-// The errors of core, in the words of the protocol.
+// Tests that the errors of the core name fields of the protocol and options.
 
 #include "service/calls/error_message.h"
 

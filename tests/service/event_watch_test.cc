@@ -22,8 +22,8 @@ using testing::IsEmpty;
 constexpr uint64_t kEpoch = 77;
 constexpr size_t kHistory = 4;
 
-// A history, and the publisher that fills it: event number n is a BlocksStored
-// that says it is n.
+// A history of events, which the tests fill. Event number n is a BlocksStored
+// with n as its page_tokens.
 class EventWatchTest : public testing::Test {
  protected:
   void Publish(int events) {
@@ -35,7 +35,8 @@ class EventWatchTest : public testing::Test {
     }
   }
 
-  // Makes the snapshot that is wanted, of this many big events.
+  // Makes the snapshot that the history wants, with `events` large events.
+  // Returns false if the history wants none.
   bool MakeSnapshot(int events = 1) {
     const auto wanted = history_.WantedSnapshot();
     if (wanted == nullptr) return false;
@@ -62,7 +63,8 @@ class EventWatchTest : public testing::Test {
     return EventWatch(request, kEpoch, &history_);
   }
 
-  // The next message: "stored 5", "lost 1..4 at 4", "cleared at 4" and so on.
+  // Returns the events of the next message as texts, such as "stored 5", "lost
+  // 1..4 at 4" or "cleared at 4".
   static std::vector<std::string> Next(EventWatch& watch) {
     grpc::ByteBuffer message;
     std::vector<std::string> out;
@@ -92,7 +94,8 @@ class EventWatchTest : public testing::Test {
   }
 };
 
-// The last owner of a snapshot frees its slices, while others wait.
+// The last owner of a snapshot frees its slices while others wait, so a
+// snapshot must consist of few slices.
 TEST(EncodedEventsTest, ManyEventsAreFewSlices) {
   constexpr size_t kEvents = 100'000;
   EncodedEvents encoded;

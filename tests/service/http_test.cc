@@ -42,7 +42,7 @@ std::shared_ptr<prometheus::Registry> RegistryWith(const std::string& name,
 
 constexpr size_t kMaxBody = 100'000;
 
-// One server for all tests, because each takes long to stop.
+// The tests share one server, because a server takes long to stop.
 class HttpServerTest : public testing::Test {
  protected:
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(

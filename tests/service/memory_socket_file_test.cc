@@ -1,4 +1,5 @@
-// The file at the path of the memory socket: whose it is, and who removes it.
+// Tests the file at the path of the memory socket: which users may use the
+// file, and which server removes it.
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -20,7 +21,7 @@ using ::testing::HasSubstr;
 
 using MemorySocketFileTest = MemorySocketTest;
 
-// Leaves its socket file behind, as a server does that is killed.
+// Leaves a socket file behind, as a killed server does.
 void LeaveSocketFile(const std::string& path) { SocketFor(path, bind); }
 
 TEST_F(MemorySocketFileTest,
@@ -57,7 +58,7 @@ TEST_F(MemorySocketFileTest, TheSocketOfALiveServerIsLeftAlone) {
   EXPECT_EQ(Attach(*socket).fds.size(), kShards);
 }
 
-// How many of this process's descriptors are of `path`.
+// Returns how many descriptors of this process refer to `path`.
 int DescriptorsOf(const std::string& path) {
   int count = 0;
   for (const auto& entry :
@@ -68,8 +69,9 @@ int DescriptorsOf(const std::string& path) {
   return count;
 }
 
-// Between the look at what is there and its own listening a server keeps out
-// the others: here one that has bound its socket and does not listen yet.
+// A server locks the folder of its socket from the moment it looks for another
+// server until it listens. Here the first server has bound its socket, but does
+// not listen yet.
 TEST_F(MemorySocketFileTest, TheSocketOfAServerThatIsStartingIsLeftAlone) {
   const UniqueFd folder(open(dir_.c_str(), O_RDONLY | O_DIRECTORY));
   ASSERT_EQ(flock(folder.get(), LOCK_EX), 0);
@@ -80,7 +82,7 @@ TEST_F(MemorySocketFileTest, TheSocketOfAServerThatIsStartingIsLeftAlone) {
     second = TryStart().status();
     is_over = true;
   });
-  // It waits for the folder, which it has open then.
+  // The second server has the folder open while it waits for the lock.
   while (!is_over && DescriptorsOf(dir_) < 2) std::this_thread::yield();
   ASSERT_EQ(listen(starting.get(), 1), 0);
   ASSERT_EQ(flock(folder.get(), LOCK_UN), 0);

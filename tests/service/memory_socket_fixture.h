@@ -27,7 +27,7 @@ namespace pando {
 inline constexpr uint32_t kShards = 3;
 inline constexpr SessionId kSession{77};
 
-// The message that a peer received, and the descriptors that came with it.
+// A message that a peer received, and the descriptors that came with it.
 struct Answer {
   std::string message;
   std::vector<UniqueFd> fds;
@@ -46,7 +46,8 @@ struct Answer {
   }
 };
 
-// A socket for which `act`, bind or connect, is done with the path.
+// Returns a socket after calling `act`, which is bind or connect, on the socket
+// with `path`.
 template <typename Act>
 UniqueFd SocketFor(const std::string& path, Act act) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -68,7 +69,8 @@ inline void Write(const UniqueFd& fd, std::string_view bytes) {
             static_cast<ssize_t>(bytes.size()));
 }
 
-// One message; empty when the server closed without a word.
+// Receives one message. Returns an empty one if the server closed the
+// connection without an answer.
 inline Answer Receive(const UniqueFd& fd) {
   char bytes[4096];
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * 253)];
@@ -98,7 +100,8 @@ inline std::string Bytes(const AttachToken& token) {
 
 inline constexpr std::nullopt_t kAnybody = std::nullopt;
 
-// A memory socket over a pool in host memory, and peers of it.
+// A memory socket over a pool in host memory, and functions that act as its
+// peers.
 class MemorySocketTest : public testing::Test {
  protected:
   MemorySocketTest() {

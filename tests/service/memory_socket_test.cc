@@ -220,7 +220,8 @@ TEST_F(MemorySocketTest, APeerThatStopsHalfwayIsDropped) {
 TEST_F(MemorySocketTest, TheOldestSilentPeerMakesRoomWhenThereAreTooMany) {
   config_.max_peers = 2;
   const auto socket = Start();
-  // A peer that comes may have come to show it.
+  // Any peer may redeem this token, so the socket cannot tell which of its
+  // peers is going to send it.
   ASSERT_TRUE(socket->IssueToken({kSession}, kAnybody).ok());
   const UniqueFd oldest = Connect(socket->path());
   const UniqueFd second = Connect(socket->path());
@@ -230,7 +231,8 @@ TEST_F(MemorySocketTest, TheOldestSilentPeerMakesRoomWhenThereAreTooMany) {
   EXPECT_EQ(Attach(*socket).fds.size(), kShards);
 }
 
-// Each takes a place and says nothing, faster than places become free.
+// A process that connects over and over and sends nothing. It takes places
+// faster than they become free.
 class Flood {
  public:
   explicit Flood(const std::string& path) : pid_(fork()) {
@@ -287,15 +289,16 @@ TEST_F(MemorySocketTest, APeerThatCameWhenNoDescriptorWasLeftIsServedLater) {
     return Bytes(socket->IssueToken({kSession}, kAnybody).value());
   };
   {
-    // The socket's thread runs then: its start takes a descriptor where a
-    // sanitizer looks at the thread's object.
+    // After the first peer is served, the socket's thread surely runs. A thread
+    // takes a descriptor when it starts if a sanitizer inspects the thread's
+    // object.
     const UniqueFd first = Connect(socket->path());
     Write(first, new_token());
     EXPECT_EQ(Receive(first).fds.size(), kShards);
     EXPECT_TRUE(Receive(first).message.empty()) << "still connected";
   }
   const std::string token = new_token();
-  // The next descriptor, the one for the client, is the last.
+  // The limit below leaves one more descriptor, which the client takes.
   const int last = UniqueFd(dup(0)).get();
   rlimit limit;
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);

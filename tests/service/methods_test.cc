@@ -1,4 +1,4 @@
-// The table of methods (base/methods.h) against the protocol.
+// Compares the table of methods (base/methods.h) with the protocol.
 #include "base/methods.h"
 
 #include <google/protobuf/descriptor.h>
@@ -37,7 +37,8 @@ void AddMethods(const FileDescriptor& file,
   }
 }
 
-// The methods of the protocol by their names, "pando.v1.PrefixCache/Lock".
+// Returns the methods of the protocol by their names, such as
+// "pando.v1.PrefixCache/Lock".
 std::map<std::string, const MethodDescriptor*> MethodsOfProtocol() {
   std::map<std::string, const MethodDescriptor*> methods;
   for (const Descriptor* message :
@@ -63,7 +64,8 @@ TEST(MethodsTest, EachMethodOfTheProtocolHasOneRow) {
   EXPECT_EQ(rows, methods);
 }
 
-// The fields of a batch that carry the messages of a row.
+// Expects that a batch has the messages of the method `name` in its fields with
+// this number, which are called `field`.
 void ExpectBatched(const std::string& name, int number,
                    const std::string& field) {
   const MethodDescriptor* const method = MethodsOfProtocol().at(name);

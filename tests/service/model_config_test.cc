@@ -1,4 +1,4 @@
-// --model-config reads a model's config.json.
+// Tests --model-config, which reads the config.json of a model.
 #include <string>
 
 #include "gmock/gmock.h"
@@ -17,7 +17,7 @@ constexpr char kQwen3[] = R"({
 
 class ModelConfigTest : public OptionsTest {
  protected:
-  // The flag of a folder with this config.json.
+  // Writes `text` to a config.json, and returns the flag that names its folder.
   std::string FlagFor(const std::string& text) {
     std::ofstream(dir_ + "/config.json") << text;
     return "--model-config=" + dir_;

@@ -39,7 +39,7 @@ TEST(OptionChangesTest, OnlyWhatIsLiveIsTakenOver) {
 TEST(OptionChangesTest, AnotherWayToSayTheSizeOfThePoolNeedsARestart) {
   Options running;
   running.pool_fraction = 0.5;
-  running.pool_pages = 1234;  // which it came to
+  running.pool_pages = 1234;  // the number that the fraction gave
   EXPECT_THAT(ChangesTo(running, running).value().need_restart, IsEmpty());
   EXPECT_THAT(
       ChangesTo(running, Options()).value().need_restart,

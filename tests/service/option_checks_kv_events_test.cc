@@ -1,4 +1,4 @@
-// The checks of the options of the events for routers.
+// Tests the checks of the options for the events that routers receive.
 #include <ostream>
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-// The checks of options.
+// Tests the checks of options.
 #include <ostream>
 #include <string>
 
@@ -125,7 +125,8 @@ TEST_F(OptionsTest, PageBytesAreAsManyInEachLayer) {
 }
 
 TEST_F(OptionsTest, PageBytesAndHeadsExcludeEachOther) {
-  // Another value than the default, and the default itself.
+  // The first value differs from the default of heads, and the second one is
+  // the default.
   for (const char* heads : {"--heads=2", "--heads=8"}) {
     EXPECT_EQ(Error({"--page-bytes=96", "--layers=3", heads}),
               "page-bytes and heads are both given; a page is described by its "

@@ -1,4 +1,4 @@
-// The texts that pandod prints instead of serving.
+// Tests the texts that pandod prints when it is not to serve.
 #include <string>
 #include <vector>
 
@@ -28,7 +28,7 @@ TEST_F(OptionsTest, ASmallPoolIsShownInAUnitInWhichItIsNotNothing) {
   const auto size = [](const char* pages, const char* heads) {
     return Parse({"--check-config", "--layers=1", heads, pages}).value().print;
   };
-  // Pages of 64 KiB, and of 8 KiB.
+  // A page has 64 KiB with 8 heads, and 8 KiB with 1 head.
   EXPECT_THAT(size("--pool-pages=1024", "--heads=8"), HasSubstr("(0.1 GiB)"));
   EXPECT_THAT(size("--pool-pages=100", "--heads=8"), HasSubstr("(6.2 MiB)"));
   EXPECT_THAT(size("--pool-pages=2", "--heads=1"), HasSubstr("(16.0 KiB)"));
@@ -50,7 +50,7 @@ TEST_F(OptionsTest, CheckConfigSaysWhatTheCacheWillDo) {
           "quota class b, extra_key b: floor of 0 pages, no cap\n"));
 }
 
-// Every option by its text, and the quotas.
+// Returns the text of each option and of each quota class.
 std::vector<std::string> TextsOf(const Options& options) {
   std::vector<std::string> texts;
   for (const OptionSpec& spec : OptionTable()) {

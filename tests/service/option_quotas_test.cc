@@ -1,4 +1,4 @@
-// Quotas, which the file alone has.
+// Tests quotas, which can be set only in the file.
 #include <optional>
 #include <string>
 #include <utility>

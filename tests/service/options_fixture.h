@@ -13,7 +13,8 @@
 
 namespace pando {
 
-// Each option and a value that is not its default.
+// Returns options, each with a value that is not its default. A few options are
+// missing because they exclude others; see options_test.cc.
 inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
   static const auto* const values =
       new std::vector<std::pair<std::string, std::string>>{
@@ -100,7 +101,7 @@ inline constexpr char kTwoQuotas[] =
     "  - class: b\n"
     "    extra_key: b\n";
 
-// Parses flags, environments and files as pandod does.
+// A fixture that parses flags, environments and files as pandod does.
 class OptionsTest : public testing::Test {
  protected:
   OptionsTest() {

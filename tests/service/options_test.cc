@@ -1,4 +1,4 @@
-// Where options come from: flags, environment, file, defaults.
+// Tests the sources of options: flags, environment, file and defaults.
 #include <sys/stat.h>
 
 #include <cctype>
@@ -46,7 +46,7 @@ TEST_F(OptionsTest, ThePoliciesThatMayBeChosenAreThoseOfTheList) {
   }
 }
 
-// Every option is set in each of the ways.
+// Expects that each option in OtherValues() has its value from there.
 void ExpectOtherValues(const Options& options) {
   size_t compared = 0;
   for (const OptionSpec& spec : OptionTable()) {
@@ -57,10 +57,11 @@ void ExpectOtherValues(const Options& options) {
       ++compared;
     }
   }
-  // pool-bytes and pool-fraction exclude pool-pages, page-bytes excludes what
-  // is said of heads, tcp-insecure excludes certificates, kv-events-include
-  // and kv-events-tiers exclude arrays, model-config needs a file; they have
-  // tests of their own.
+  // Seven options have tests of their own, because they do not go with
+  // OtherValues(). pool-bytes and pool-fraction exclude pool-pages, page-bytes
+  // excludes the options for heads, and tcp-insecure excludes certificates.
+  // kv-events-include and kv-events-tiers exclude the form array, and
+  // model-config needs a file.
   EXPECT_EQ(compared, OptionTable().size() - 7);
 }
 
@@ -244,7 +245,8 @@ TEST_F(OptionsTest, ServiceVariablesOfKubernetesAreNoOptions) {
       "127.0.0.1:9464");
 }
 
-// tests/e2e/test_process.py compares the names with those that are read.
+// tests/e2e/test_process.py checks the same for all variables that other
+// programs of Pando read.
 TEST_F(OptionsTest, VariablesOfClientsAndEnginesAreNoOptions) {
   EXPECT_EQ(Parsed({}, {"PANDO_ADDRESS=unix:/tmp/pando.sock", "PANDO_TOKEN=a",
                         "PANDO_WAIT_MS=50", "PANDO_ANY_ENGINE_VERSION=1",

@@ -1,5 +1,5 @@
-// Matches that wait, and waits that are over on other threads than the one that
-// runs the handlers.
+// Tests matches that wait, and waits that end on other threads than the one
+// that runs the handlers.
 
 #include "service/handlers/pending_matches.h"
 
@@ -62,8 +62,8 @@ class PendingMatchesTest : public testing::Test {
     return session;
   }
 
-  // Locks the tokens and reserves pages for them, past the server: no other
-  // handler need run for it.
+  // Locks the tokens and reserves pages for them. Calls the cache directly, so
+  // that no handler of the server has to run.
   LockId Admit(SessionId session) {
     const NamespaceKey ns;
     const absl::StatusOr<MatchResult> match =
@@ -106,7 +106,7 @@ class PendingMatchesTest : public testing::Test {
   std::unique_ptr<v1::PrefixCache::Stub> stub_;
 };
 
-// The owner may be gone before the match, between it and the wait, or later.
+// The owner may end before the match, between the match and the wait, or later.
 TEST_F(PendingMatchesTest, AnOwnerThatEndsOnAnotherThreadAtAnyTimeLosesNoWait) {
   const SessionId waiter = OpenSession();
   for (int round = 0; round < 300; ++round) {

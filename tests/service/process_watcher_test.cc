@@ -42,7 +42,7 @@ class Child {
   bool killed_ = false;
 };
 
-// The writers whose ends were told, in order.
+// Records the writers that the watcher reports as ended, in order.
 class Exits {
  public:
   ProcessWatcher::OnExit Recorder() {

@@ -1,4 +1,4 @@
-// The estimated hits of an unlimited cache, on small cases.
+// Tests the estimated hits of an unlimited cache on small cases.
 #include "service/metrics/regret_index.h"
 
 #include <optional>
@@ -12,7 +12,7 @@
 namespace pando {
 namespace {
 
-// A small cache whose comings and goings are followed at once.
+// A small cache, and an index that learns of each insert and eviction at once.
 class RegretIndexTest : public testing::Test {
  protected:
   static constexpr uint32_t kPageTokens = 4;
@@ -97,7 +97,7 @@ TEST_F(RegretIndexTest, PairsOfABigramNamespaceAreFollowed) {
 
 TEST_F(RegretIndexTest, WhatFollowsUnknownPagesIsNotCounted) {
   Publish(prompt_);
-  index_.emplace(kPages, kPageTokens);  // it did not see them
+  index_.emplace(kPages, kPageTokens);  // the new index did not see the pages
   const std::vector<Token> longer = {1, 2,  3,  4,  5,  6,  7,  8,
                                      9, 10, 11, 12, 13, 14, 15, 16};
   Publish(longer);

@@ -1,5 +1,5 @@
-// The estimated hits of an unlimited cache, against an exact model of recorded
-// traces.
+// Compares the estimated hits of an unlimited cache with an exact model, on
+// recorded traces.
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -17,13 +17,14 @@ namespace {
 
 const std::filesystem::path kSource = SOURCE_FOLDER;
 
-// A cache whose comings and goings are followed after each request.
+// A cache with an index that learns of inserts and evictions after each
+// request.
 class FollowedCalls final : public replay::CoreCalls {
  public:
   FollowedCalls(const PrefixCache::Options& options, size_t max_samples)
       : CoreCalls(options),
         index_(options.capacity_pages, options.page_tokens, max_samples) {
-    cache().TakeChurn(events_);  // from now on they are logged
+    cache().TakeChurn(events_);  // starts the log of changes
   }
 
   absl::StatusOr<replay::Handle> Finish(bool has_ended) override {
@@ -35,7 +36,8 @@ class FollowedCalls final : public replay::CoreCalls {
     return end;
   }
 
-  // The share of the tokens asked for that an unlimited cache would have found.
+  // Returns the estimated share of the requested tokens that an unlimited cache
+  // would have found.
   double InfiniteHitRate() {
     const CacheCounters counters = cache().Stats().counters;
     const uint64_t refetched =
@@ -52,13 +54,13 @@ class FollowedCalls final : public replay::CoreCalls {
 
 struct Case {
   std::string name;
-  size_t requests;  // of the trace; 0: all
+  size_t requests;  // how many requests of the trace are served; 0: all
   size_t max_samples;
   bool use_handles;
   double tolerance;
 };
 
-// Serves the trace, and compares what it says at the end.
+// Serves the trace, and compares the estimate at its end with the exact rate.
 void ExpectEstimateOfTrace(const std::filesystem::path& path,
                            uint32_t pool_tokens, const Case& c) {
   constexpr uint32_t kPageTokens = 16;
@@ -84,8 +86,8 @@ TEST_P(RegretOnTraceTest, TheEstimateIsNearTheExactRate) {
                         1'000'000, GetParam());
 }
 
-// Without sampling only the last page of each prompt is seen otherwise than by
-// the blocks of the trace.
+// Without sampling, the estimate and the exact model differ only in the last
+// page of each prompt, because the model counts blocks of the trace.
 INSTANTIATE_TEST_SUITE_P(
     Excerpt, RegretOnTraceTest,
     testing::Values(Case{"WithoutSampling", 600, SIZE_MAX, false, 0.002},

@@ -26,7 +26,7 @@ std::string Repeat(const std::string& bytes, int times) {
   return all;
 }
 
-// A field with that many bytes.
+// Returns the encoding of a field with `bytes` as its value.
 std::string Field(int number, const std::string& bytes) {
   std::string field(1, static_cast<char>(number << 3 | 2));
   for (size_t size = bytes.size();; size >>= 7) {
@@ -74,7 +74,8 @@ TEST(RequestParts, ListsOfNumbersAreNoParts) {
   v1::PrefixQuery& query = *request.add_queries();
   for (uint32_t token = 0; token < 1'000'000; ++token) query.add_tokens(token);
   EXPECT_TRUE(Check(request.SerializeAsString()).ok());
-  // Not packed, as a parser has to accept, too.
+  // The tokens are not packed here. A parser has to accept that encoding of the
+  // tokens, too.
   const int number = v1::PrefixQuery::kTokensFieldNumber;
   const std::string token = {static_cast<char>(number << 3 | 5), 1, 0, 0, 0};
   EXPECT_TRUE(Check(Field(1, Repeat(token, 100'000))).ok());

@@ -1,12 +1,14 @@
-// Batches with calls that take long, through a real server and channel: other
-// calls are served before they end, and each call is carried out once.
+// Tests batches with calls that take long, through a real server and channel.
+// Other calls are served before a batch ends, and each call of a batch is
+// carried out once.
 
 #include "tests/service/stepped_calls_fixture.h"
 
 namespace pando {
 namespace {
 
-// A batch of which one call takes steps carries out the next one after it.
+// When a call of a batch takes several steps, the next call of the batch is
+// carried out after the last step.
 TEST_F(SteppedCallsTest, ABatchGoesOnWhenItsLongCallIsOver) {
   v1::BatchRequest batch;
   for (const uint32_t pages : {kPages - 10, 10u}) {

@@ -1,7 +1,7 @@
 #ifndef PANDO_TESTS_SERVICE_STEPPED_CALLS_FIXTURE_H_
 #define PANDO_TESTS_SERVICE_STEPPED_CALLS_FIXTURE_H_
 
-// Calls that take long, through a real server and channel.
+// A fixture for calls that take long, through a real server and channel.
 
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
@@ -40,11 +40,11 @@ namespace pando {
 
 inline constexpr uint32_t kPages = 100'000;
 
-// A call that runs beside others.
+// A call that runs while other calls are made.
 template <typename Request, typename Response>
 class Call {
  public:
-  // `start` hands the call to a stub.
+  // `start` passes the call to a stub.
   template <typename Start>
   explicit Call(Start start) {
     start(&context, &request_, &response, [this](grpc::Status status) {
@@ -76,7 +76,7 @@ using PolicyCall =
     Call<v1::SetEvictionPolicyRequest, v1::SetEvictionPolicyResponse>;
 using ExplainCall = Call<v1::ExplainMatchRequest, v1::ExplainMatchResponse>;
 
-// A server with a cache of as many nodes as pages.
+// A server and its cache, which has a node for each page.
 class SteppedCallsTest : public testing::Test {
  protected:
   SteppedCallsTest() {
@@ -111,7 +111,7 @@ class SteppedCallsTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // As many prompts as pages.
+  // Publishes as many prompts as there are pages.
   void Fill() {
     const NamespaceKey ns;
     for (uint32_t i = 1; i <= kPages; ++i) {
@@ -126,7 +126,7 @@ class SteppedCallsTest : public testing::Test {
     }
   }
 
-  // A lock on each prompt; their numbers.
+  // Locks each prompt, and returns the numbers of the locks.
   std::vector<uint64_t> LockAll() { return LockAll(session_); }
   std::vector<uint64_t> LockAll(SessionId session) {
     const NamespaceKey ns;
@@ -148,9 +148,9 @@ class SteppedCallsTest : public testing::Test {
         admin_stub_->GetStats(&context, v1::GetStatsRequest(), &stats).ok());
     return stats.counters().evicted_pages_on_request();
   }
-  // Whether a call is served when `start`, which begins to evict everything,
-  // has evicted some of the pages and not all. It may begin too late for that,
-  // so that it is tried several times.
+  // Returns whether a call is served after `start` has evicted some of the
+  // pages and before it has evicted all. Tries several times, because an
+  // eviction may begin too late for a call to fall in that time.
   template <typename Start>
   bool OneIsServedWhile(Start start) {
     for (int attempt = 0; attempt < 50; ++attempt) {
@@ -170,9 +170,10 @@ class SteppedCallsTest : public testing::Test {
     }
     return false;
   }
-  // Whether several calls are served, one after the other, before the one ends
-  // that `start` begins: in one go it would leave room for one at most, once it
-  // has begun. It is tried several times.
+  // Returns whether several calls are served, one after the other, before the
+  // call ends that `start` begins. If the server carried out that call in one
+  // go, it could serve at most one other call after the beginning. Tries
+  // several times.
   template <typename Start>
   bool SeveralAreServedWhile(Start start) {
     constexpr int kSeveral = 5;
@@ -202,7 +203,7 @@ class SteppedCallsTest : public testing::Test {
       admin_stub_->async()->CheckInvariants(context, request, response, done);
     });
   }
-  // Changes the policy to the other of two.
+  // Starts a change from one to the other of the policies lru and mru.
   std::unique_ptr<PolicyCall> StartPolicyChange() {
     is_mru_ = !is_mru_;
     return std::make_unique<PolicyCall>([&](auto* context, auto* request,
@@ -211,7 +212,7 @@ class SteppedCallsTest : public testing::Test {
       admin_stub_->async()->SetEvictionPolicy(context, request, response, done);
     });
   }
-  // Scores `prompts` prompts.
+  // Starts a call that scores `prompts` empty prompts.
   std::unique_ptr<ScoreCall> StartScoring(int prompts) {
     return std::make_unique<ScoreCall>([&](auto* context, auto* request,
                                            auto* response, auto done) {
@@ -226,7 +227,7 @@ class SteppedCallsTest : public testing::Test {
           data_path_stub_->async()->Batch(context, request, response, done);
         });
   }
-  // Explains the first prompt.
+  // Starts a call that explains the match of the first prompt.
   std::unique_ptr<ExplainCall> StartExplain() {
     return std::make_unique<ExplainCall>(
         [&](auto* context, auto* request, auto* response, auto done) {
@@ -239,7 +240,8 @@ class SteppedCallsTest : public testing::Test {
   const SessionId session_{1};
   std::string folder_;
   uint64_t last_session_ = session_.value();
-  // SessionService takes the steps of ends.
+  // `on_ends` does nothing, because SessionService takes the steps in which
+  // sessions end.
   PrefixCache cache_{
       {.page_tokens = 1, .capacity_pages = kPages + 1, .on_ends = [] {}}};
   SelfCheck self_check_{&cache_};
@@ -251,7 +253,7 @@ class SteppedCallsTest : public testing::Test {
   std::unique_ptr<v1::PagePool::Stub> pool_stub_;
   std::unique_ptr<v1::Sessions::Stub> sessions_stub_;
   std::atomic<bool> is_draining_ = false;
-  // The services hold streams of the server, which is gone before them.
+  // The services below point to the server, so they are destroyed before it.
   CallPolicy policy_;
   std::unique_ptr<RpcServer> owned_server_ =
       std::make_unique<RpcServer>(&policy_);

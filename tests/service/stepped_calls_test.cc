@@ -1,5 +1,5 @@
-// Calls that take long, through a real server and channel: other calls are
-// served before they end.
+// Tests calls that take long, through a real server and channel. Other calls
+// are served before such a call ends.
 
 #include "tests/service/stepped_calls_fixture.h"
 
@@ -26,7 +26,7 @@ TEST_F(SteppedCallsTest, OthersAreServedWhilePagesAreAllocatedAndFreed) {
   using FreeCall = Call<v1::FreePagesRequest, v1::FreePagesResponse>;
   std::shared_ptr<AllocateCall> allocated;
   EXPECT_TRUE(SeveralAreServedWhile([&] {
-    if (allocated != nullptr) {  // another attempt
+    if (allocated != nullptr) {  // this is a later attempt
       cache_.CloseSession(session_);
       cache_.Run(SessionEnds());
       cache_.OpenSession(session_, "one");
@@ -115,7 +115,8 @@ TEST_F(SteppedCallsTest, OthersAreServedWhileInvariantsAreChecked) {
   EXPECT_TRUE(SeveralAreServedWhile([&] { return StartCheck(); }));
 }
 
-// A lane's thread takes the turn like this, beside the polling thread.
+// This thread takes the turn as a lane's thread does, beside the polling
+// thread.
 TEST_F(SteppedCallsTest, AnotherThreadHasTheTurnBetweenTwoSteps) {
   constexpr int kSeveral = 5;
   FairMutex& turn = policy_.turn().mutex();
@@ -124,7 +125,7 @@ TEST_F(SteppedCallsTest, AnotherThreadHasTheTurnBetweenTwoSteps) {
   const auto check = StartCheck();
   while (steps < kSeveral && !check->is_over()) {
     if (turn.threads() < 2) {
-      // The call is on its way to the polling thread, or back.
+      // The call is on its way to the polling thread, or back from it.
       FairMutexPause pause(&turn);
       continue;
     }
@@ -157,7 +158,7 @@ TEST_F(SteppedCallsTest, OthersAreServedWhileManyPromptsAreScored) {
   EXPECT_EQ(scoring->response.scores_size(), 4096);
 }
 
-// No more of them are kept than are armed, whichever session sends them.
+// There are more calls than the server is prepared to receive at its start.
 TEST_F(SteppedCallsTest, ManyAreScoredOneAfterTheOther) {
   std::vector<std::unique_ptr<ScoreCall>> calls;
   for (int i = 0; i < 3 * kArmedCalls; ++i) calls.push_back(StartScoring(4096));

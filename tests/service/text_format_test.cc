@@ -20,7 +20,7 @@ MetricFamily GaugeOf(double value) {
   return family;
 }
 
-// The text of the number.
+// Returns how a metric with this value is written.
 std::string Written(double value) {
   const std::string text = MetricsText({GaugeOf(value)});
   const size_t begin = text.rfind(' ') + 1;

@@ -16,7 +16,7 @@ using Source = TreeDumps::Source;
 constexpr uint32_t kNodes = 2'500;
 constexpr int kMostDumps = 16;
 
-// A tree of kNodes nodes, each of one page.
+// A tree of kNodes nodes with one page each.
 class TreeDumpsTest : public testing::Test {
  protected:
   TreeDumpsTest() {
@@ -44,7 +44,8 @@ class TreeDumpsTest : public testing::Test {
   TreeDumps dumps_{&cache_};
 };
 
-// How many nodes the next message has; none: there is no message any more.
+// Returns how many nodes the next message has, or none if there are no more
+// messages.
 std::optional<int> NextNodes(Source& source) {
   v1::DumpTreeResponse message;
   if (source.Fill(message) == Source::Next::kEnd) return std::nullopt;

@@ -1,4 +1,5 @@
-// Calls whose handler lets them wait, through a real server and channel.
+// Tests calls that wait because their handler has no answer yet, through a real
+// server and channel.
 
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
@@ -26,14 +27,14 @@
 namespace pando {
 namespace {
 
-// The fates of the calls of the handler below.
+// How many calls wait in the handler below, and how many were cancelled there.
 struct Seen {
   int waiting = 0;
   int cancelled = 0;
 };
 
-// A server whose MatchPrefix lets a call wait that asks for a lock, until the
-// test says how many may go. It answers with the number of tokens it got.
+// A server for MatchPrefix. A call that asks for a lock waits until the test
+// lets calls go. The answer is the number of tokens of the request.
 class WaitingServer {
  public:
   WaitingServer() {
@@ -65,7 +66,7 @@ class WaitingServer {
     wakeup_->Request();
   }
   void Shutdown() { server_.Shutdown(absl::ZeroDuration()); }
-  // Until `condition` holds of what was seen.
+  // Waits until `condition` holds for the counts, and returns them.
   template <typename Condition>
   Seen Await(Condition condition) {
     absl::MutexLock hold(&mutex_);
@@ -125,11 +126,12 @@ class WaitingServer {
   Seen seen_ ABSL_GUARDED_BY(mutex_);
   std::list<WaitingCall*> waiting_ ABSL_GUARDED_BY(mutex_);
   CallPolicy policy_;
-  // Last: its calls are gone before what they use.
+  // The server is the last member, so that its calls are gone before the
+  // members that they use.
   RpcServer server_{&policy_};
 };
 
-// One MatchPrefix call that runs beside others.
+// A MatchPrefix call that runs while other calls are made.
 class Call {
  public:
   Call(v1::PrefixCache::Stub& stub, int tokens, bool lock) {

@@ -1,4 +1,4 @@
-// C and C++.
+// This header is for both C and C++.
 #ifndef PANDO_TESTS_SUPPORT_NO_IO_URING_H_
 #define PANDO_TESTS_SUPPORT_NO_IO_URING_H_
 
@@ -10,8 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-// From now on the kernel refuses a system call to this thread and to those that
-// it starts.
+// Makes the kernel refuse a system call from now on, to this thread and to
+// those that it starts.
 static inline void ForbidCall(unsigned number) {
   struct sock_filter steps[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -26,7 +26,8 @@ static inline void ForbidCall(unsigned number) {
   }
 }
 
-// The same of rings, as in the sandboxes of container runtimes.
+// Makes the kernel refuse to set up rings of io_uring, as in the sandboxes of
+// container runtimes.
 static inline void ForbidIoUring(void) { ForbidCall(SYS_io_uring_setup); }
 
 #endif  // PANDO_TESTS_SUPPORT_NO_IO_URING_H_

@@ -7,7 +7,7 @@
 
 namespace pando {
 
-// Copies pages of a pool in host memory, or fails, as it is told.
+// Copies pages of a pool in host memory, or fails, as a test orders.
 class FailingPages final : public PageBlocks {
  public:
   struct Orders {
@@ -15,7 +15,7 @@ class FailingPages final : public PageBlocks {
     absl::Status in;
   };
 
-  // Both outlive this.
+  // Both must outlive this object.
   FailingPages(const KvPool& pool, const Orders* orders)
       : PageBlocks(pool), orders_(orders), pages_(*MappedPages::Map(pool)) {}
 

@@ -9,7 +9,7 @@
 
 namespace pando {
 
-// A hash for each number.
+// Returns a different hash for each number.
 inline PageHash HashOf(size_t number) {
   PageHash hash = {};
   std::memcpy(hash.data(), &number, sizeof(number));

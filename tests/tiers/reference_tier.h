@@ -12,36 +12,37 @@
 
 namespace pando::tier_program {
 
-// A block by its number, which names all tokens up to its end.
+// A block. Its number stands for all tokens up to its end.
 struct Block {
   uint64_t number;
   uint64_t ns_digest;
   uint32_t ordinal;
 };
 
-// Says of each block whether a LocalTier that is used by one thread must have
-// it, on disk or in memory: naive, and written without a look at TierIndex. A
-// block is nowhere, stored, or forgotten but not erased yet. Slots have no
-// numbers here; there are only so many.
+// Says for each block whether a LocalTier that one thread uses must have it, on
+// disk or in memory. This reference is naive, and was written without a look at
+// TierIndex. A block is absent, stored, or forgotten but not erased yet. Slots
+// are only counted; they have no numbers here.
 class ReferenceTier {
  public:
   explicit ReferenceTier(size_t slots) : slots_(slots) {}
 
-  // `meanwhile` happens when the blocks are written and not yet confirmed.
+  // Calls `meanwhile` after the blocks were written and before they are
+  // confirmed.
   void Store(std::span<const Block> prompt, size_t begin, bool is_confirmed,
              const std::function<void()>& meanwhile);
-  // A block that was found to be damaged.
+  // Removes a block that was found to be damaged.
   void FindDamage(uint64_t number) { Remove(number); }
   void Touch(std::span<const Block> prompt);
-  // None: of all namespaces.
+  // Forgets the blocks of a namespace; without one, those of all namespaces.
   void Forget(std::optional<uint64_t> ns_digest);
   void EraseForgotten();
-  // A process that ends without erasing what was forgotten, and a new one,
-  // which finds these blocks in the order of their slots.
+  // Stands for a process that ends before forgotten blocks are erased, and for
+  // the next process, which finds all blocks in the order of their slots.
   void Restart(std::span<const uint64_t> by_slot);
-  // A process that ends with all its blocks.
+  // Stands for a process that ends and loses all blocks.
   void Clear();
-  // REQUIRES: there is a copy of it.
+  // REQUIRES: there is a copy of the block.
   void Damage(uint64_t number) { damaged_.insert(number); }
 
   bool IsDamaged(uint64_t number) const { return damaged_.contains(number); }
@@ -50,7 +51,7 @@ class ReferenceTier {
     return IsStored(number) && !IsDamaged(number);
   }
   size_t stored() const { return stored_.size(); }
-  // The blocks of which there is a copy, found or not.
+  // The blocks of which there is a copy, whether they can be found or not.
   std::set<uint64_t> Copies() const;
 
  private:
@@ -60,7 +61,7 @@ class ReferenceTier {
 
   const size_t slots_;
   std::map<uint64_t, Block> stored_;
-  std::vector<uint64_t> by_use_;  // the stored ones, the oldest use first
+  std::vector<uint64_t> by_use_;  // stored blocks, the oldest use first
   std::map<uint64_t, Block> forgotten_;
   std::map<uint64_t, Block> writing_;
   std::set<uint64_t> damaged_;

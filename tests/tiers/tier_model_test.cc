@@ -1,7 +1,6 @@
-// Random programs do the same to tiers in memory and on disk as to naive
-// references.
-// PANDO_TEST_SEED runs the programs of another seed (default 1),
-// PANDO_TEST_PROGRAMS another number of them.
+// Runs random programs on tiers in memory and on disk and on naive references,
+// and compares them. PANDO_TEST_SEED sets the first seed (default 1),
+// PANDO_TEST_PROGRAMS the number of programs.
 
 #include <unistd.h>
 

@@ -18,7 +18,8 @@ namespace {
 constexpr uint32_t kMaxPrompt = 5;
 constexpr uint32_t kNamespaces = 2;
 constexpr uint32_t kMaxSlots = 12;
-// Those that are filled and stored, and those that are loaded; 0 is padding.
+// The first page from which blocks are stored, and the first page to which they
+// are loaded. Page 0 is padding.
 constexpr uint32_t kFirstStored = 1;
 constexpr uint32_t kFirstLoaded = kFirstStored + kMaxPrompt;
 constexpr uint32_t kPoolPages = kFirstLoaded + kMaxPrompt;
@@ -48,14 +49,15 @@ std::vector<PageHash> HashesOf(std::span<const Block> blocks) {
   return hashes;
 }
 
-// The block that follows `parent` in a prompt, or begins one.
+// Returns the block that follows `parent` in a prompt. A block that follows a
+// Root begins a prompt.
 Block Child(const Block& parent, uint32_t branch) {
   return {.number = parent.number * 2 + branch,
           .ns_digest = parent.ns_digest,
           .ordinal = parent.ordinal + 1};
 }
 
-// In each namespace, the parent of the first blocks.
+// Returns the parent of all blocks that begin a prompt in a namespace.
 Block Root(uint32_t ns) {
   return {.number = (uint64_t{ns} << 32) + 1, .ns_digest = ns, .ordinal = 0};
 }
@@ -91,7 +93,7 @@ TierProgram::~TierProgram() {
 }
 
 std::vector<std::string> TierProgram::Step() {
-  // Stores and loads are what most do.
+  // Most steps are stores and loads.
   switch (below_(16)) {
     case 0:
       Touch();
@@ -246,7 +248,8 @@ void TierProgram::CompareKept(std::span<const Block> run) {
     Differ(
         absl::StrCat("kept are ", kept.pages, " instead of ", expected.pages));
   }
-  // A disk may go on with what is in memory, too.
+  // The disk may also count blocks that are in memory, so `slowest` is wrong
+  // only if it is a faster tier than expected.
   if (kept.slowest < expected.slowest) Differ("kept are elsewhere");
 }
 
@@ -274,7 +277,9 @@ size_t TierProgram::CountIntact(std::span<const Block> run) const {
   return static_cast<size_t>(std::ranges::find_if(run, is_lost) - run.begin());
 }
 
-// It depends on the places of the others which of them are read.
+// Removes from the reference the damaged blocks that a load has found. Which of
+// them a load reads depends on where the other blocks are, so the tier is
+// asked.
 void TierProgram::TakeFoundDamage(Tier& tier, std::span<const Block> run) {
   for (const Block& block : run) {
     const PageHash hash = HashOf(block.number);
@@ -335,7 +340,9 @@ void TierProgram::DamageDisk() {
   disk_.reference.Damage(*number);
 }
 
-// Slots in memory do not say what is in them, and keep what they had.
+// Slots in memory do not say which block they have, and keep the bytes of
+// erased blocks. So a bit is flipped in every slot that has the bytes of the
+// block.
 void TierProgram::DamageHost() {
   const std::set<uint64_t> numbers = host_.reference.Copies();
   if (numbers.empty()) return;

@@ -21,36 +21,38 @@
 
 namespace pando::tier_program {
 
-// A number below `limit`.
+// Returns a number below `limit`.
 using Choices = std::function<uint32_t(uint32_t limit)>;
 
-// Does the same to a tier in memory and one on real files as to the reference
-// of each, and compares: which blocks are found in which tier, which are in the
-// files, the bytes of those that are loaded, and from where they come. Prompts
-// are paths of a small tree, so that they share beginnings.
+// Does the same to a tier in memory, to a tier on real files, and to a
+// reference of each. Compares which blocks each tier finds, which blocks are in
+// the files, which tier blocks are loaded from, and with which bytes. Prompts
+// are paths of a small tree, so they share beginnings.
 class TierProgram {
  public:
-  // `folder` is for this program alone; it is removed at the end.
+  // `folder` is for this program alone; the destructor removes it.
   TierProgram(Choices below, std::string folder);
   ~TierProgram();
   TierProgram(const TierProgram&) = delete;
   TierProgram& operator=(const TierProgram&) = delete;
 
-  // Does something at random. Returns how the two differ then.
+  // Takes a random step. Returns the differences between tiers and references
+  // after the step.
   std::vector<std::string> Step();
-  // The steps that were taken, one a line.
+  // The steps that were taken, one on each line.
   const std::string& listing() const { return listing_; }
 
  private:
-  // A tier, and what must be in it.
+  // A tier, and the reference that knows what must be in it.
   struct Tier {
     explicit Tier(size_t count) : slots(count), reference(count) {}
 
     const size_t slots;
     std::unique_ptr<LocalTier> tier;
     ReferenceTier reference;
-    uint64_t damaged_pages = 0;  // that were found
-    // The hashes that a follower must know, and those that it was told.
+    uint64_t damaged_pages = 0;  // those that were found
+    // The hashes that a follower of the tier must know, and those that the tier
+    // has reported to it.
     std::set<PageHash> known;
     std::set<PageHash> told;
   };
@@ -58,16 +60,18 @@ class TierProgram {
   void Open();
   std::vector<Block> AnyPrompt();
   std::optional<uint64_t> AnyNamespaceOrAll();
-  // Sees to it that the pages have the bytes that the blocks must have.
+  // Writes the bytes that the blocks must have to the pages from which they are
+  // stored.
   void Fill(std::span<const Block> blocks);
   std::vector<std::byte> BytesOf(uint64_t number) const;
-  // How many of `run` can be loaded, from the front.
+  // Returns how many blocks can be loaded from the front of `run`.
   size_t CountIntact(std::span<const Block> run) const;
   void TakeFoundDamage(Tier& tier, std::span<const Block> run);
   void Differ(const std::string& how) { differences_.push_back(how); }
   void Say(const std::string& line) { listing_ += line + '\n'; }
 
-  // Tells who follows the tier of a prompt.
+  // Makes the tier report the blocks of a prompt, and adds those that are
+  // stored to `known`.
   static void Tell(Tier& tier, std::span<const Block> prompt);
   void Store();
   void Load();
@@ -91,7 +95,7 @@ class TierProgram {
   const std::unique_ptr<MappedPages> pages_;
   Tier host_;
   Tier disk_;
-  const HostStore* memory_ = nullptr;  // the host tier's
+  const HostStore* memory_ = nullptr;  // owned by the host tier
   std::optional<TierStack> stack_;
   std::string listing_;
   std::vector<std::string> differences_;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint32_t kPageTokens = 4;
 
-// A tier that knows what it has, and no bytes.
+// A tier that knows which pages it has, but not their bytes.
 class ListedTarget final : public StoreTarget {
  public:
   size_t capacity_pages() const override {
@@ -50,7 +50,7 @@ class ListedTarget final : public StoreTarget {
     dropped_ += pages;
   }
 
-  // Returns once so many pages are stored.
+  // Waits until `pages` pages are stored, and checks that there are no more.
   void AwaitPages(size_t pages) {
     absl::MutexLock hold(&mutex_);
     const auto has_pages = [this, pages] {
@@ -68,7 +68,7 @@ class ListedTarget final : public StoreTarget {
   uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Says when the publisher has begun to follow the cache.
+// A sink that shows when the publisher has begun to follow the cache.
 class Beginning final : public EventSink {
  public:
   void Stored(const CachedPages&, std::span<const PageId>) override {}
@@ -83,10 +83,10 @@ class Beginning final : public EventSink {
   absl::Notification has_begun_;
 };
 
-// A cache, and the stores that follow it.
+// A cache, and the TierStores that follow it.
 class Stores {
  public:
-  // 0: at once.
+  // Pages are stored from their hit number `hit` on; with 0, at once.
   explicit Stores(uint32_t hit)
       : cache_({.page_tokens = kPageTokens,
                 .capacity_pages = 64,
@@ -145,7 +145,8 @@ TEST_P(HitTest, WhatIsHitOftenEnoughIsStoredAndNothingElse) {
   for (uint32_t i = 0; i < GetParam(); ++i) stores.Insert({1, 2});
   stores.Insert({5, 6, 7});
   stores.Insert({1, 2, 3});
-  // All that happened before this hit has been told.
+  // Events come in order: the pages of tokens 5 to 7 would be stored by now if
+  // they were stored at all.
   stores.target().AwaitPages(2);
   for (uint32_t i = 0; i < GetParam(); ++i) stores.Insert({1, 2, 3});
   stores.target().AwaitPages(3);

@@ -14,14 +14,15 @@ namespace {
 using ::testing::Eq;
 using ::testing::Optional;
 
-// The prints of a run that begins with this one.
+// Returns the prints of a run of `pages` pages that begins with `first`.
 std::vector<PagePrint> From(PagePrint first, uint32_t pages) {
   std::vector<PagePrint> prints(pages);
   std::iota(prints.begin(), prints.end(), first);
   return prints;
 }
 
-// Adds a ghost, and removes what is in its way as the learner does.
+// Adds a ghost. Before that, removes the ghosts in its way, as the learner
+// does.
 uint32_t Add(GhostRuns& ghosts, PagePrint first, uint32_t pages) {
   while (const auto slot = ghosts.InTheWay(pages)) ghosts.Remove(*slot);
   return ghosts.Add(From(first, pages), Run{.at = first});

@@ -17,14 +17,14 @@ class Maker {
   uint32_t Below(uint32_t limit) {
     return static_cast<uint32_t>(random_() % limit);
   }
-  // A block that was never asked for before.
+  // Returns a block that no prompt has asked for before.
   uint32_t Fresh() { return ++fresh_; }
 
-  // One prompt after the other, and again.
+  // Repeats the same sequence of prompts.
   std::vector<MadePrompt> Loop(uint32_t length) {
     return Make([=](uint32_t i) { return MadePrompt{1'000'000 + i % length}; });
   }
-  // Others are asked for from half of the time on.
+  // Asks for other prompts in the second half.
   std::vector<MadePrompt> PhaseChange() {
     return Make([this](uint32_t i) {
       const uint32_t phase = i < kRequests / 2 ? 1 : 2;
@@ -32,13 +32,14 @@ class Maker {
       return phase == 1 ? MadePrompt{Fresh()} : MadePrompt{3'000'000 + i % 260};
     });
   }
-  // What is asked for moves on slowly.
+  // Draws prompts from a set that moves slowly.
   std::vector<MadePrompt> Drift() {
     return Make([this](uint32_t i) {
       return MadePrompt{1'000'000 + i / 8 + Below(300)};
     });
   }
-  // The depth in the stack of those used last is drawn: LRU is right.
+  // Draws a depth in the stack of the most recently used blocks. LRU is the
+  // best policy here.
   std::vector<MadePrompt> RecencyStack() {
     std::vector<uint32_t> stack;
     return Make([this, stack](uint32_t) mutable {
@@ -50,14 +51,15 @@ class Maker {
       return MadePrompt{stack.front()};
     });
   }
-  // Few that are used again among many that are not.
+  // Mixes a few prompts that are used again with many that are not.
   std::vector<MadePrompt> Flood() {
     return Make([this](uint32_t) {
       return Below(4) == 0 ? MadePrompt{1'000'000 + Below(120)}
                            : MadePrompt{Fresh(), Fresh()};
     });
   }
-  // What was learnt of those used once is wrong in each other phase.
+  // Alternates between phases, so that each phase makes wrong what the cache
+  // learnt about prompts that were used once.
   std::vector<MadePrompt> Alternation(uint32_t period) {
     std::vector<uint32_t> seen;
     return Make([=, this](uint32_t i) mutable {
@@ -70,7 +72,7 @@ class Maker {
       return MadePrompt{seen[seen.size() - 1 - Below(back)]};
     });
   }
-  // Each turn adds to what came before.
+  // Extends conversations. Each turn adds to the prompt before it.
   std::vector<MadePrompt> Conversations() {
     std::vector<MadePrompt> open;
     return Make([=, this](uint32_t) mutable {
@@ -81,8 +83,8 @@ class Maker {
       return prompt;
     });
   }
-  // The same, but for one turn of five a part of what came before is taken
-  // back.
+  // Extends conversations, but in one turn of five first removes a part of the
+  // prompt.
   std::vector<MadePrompt> Edits() {
     std::vector<MadePrompt> open(40);
     return Make([=, this](uint32_t) mutable {
@@ -97,7 +99,7 @@ class Maker {
       return prompt;
     });
   }
-  // Questions about documents, then agents, and again.
+  // Alternates between questions about documents and turns of agents.
   std::vector<MadePrompt> DocumentsAndAgents() {
     std::vector<MadePrompt> agents(30);
     return Make([=, this](uint32_t i) mutable {

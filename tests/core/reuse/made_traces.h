@@ -9,19 +9,20 @@
 
 namespace pando {
 
-// Prompts that show what an order of eviction is good at. A prompt is a list of
-// blocks of pages, which are told apart by their numbers.
+// A prompt of a made trace, which shows the strengths and weaknesses of an
+// eviction order. The prompt is a list of blocks of pages. A number names each
+// block.
 using MadePrompt = std::vector<uint32_t>;
 struct MadeTrace {
   std::string name;
   std::vector<MadePrompt> prompts;
 };
 
-// For a cache of 200 blocks; each seed gives others.
+// Makes traces for a cache of 200 blocks. Each seed gives other traces.
 std::vector<MadeTrace> MadeTraces(uint64_t seed);
 
-// A cache of 200 blocks that prompts are served from one after the other, as an
-// engine would.
+// A cache of 200 blocks that serves prompts one after another, as an engine
+// does.
 class MadeCache {
  public:
   static constexpr uint32_t kBlockPages = 4;

@@ -1,4 +1,4 @@
-// The numbers that classes and ages are told apart by.
+// Tests of the numbers of reuse classes and age bins.
 
 #include "core/reuse/reuse_class.h"
 

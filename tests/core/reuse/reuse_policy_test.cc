@@ -1,5 +1,5 @@
-// The victims of the policy reuse against a search for them from end to end, in
-// random trees.
+// Compares the victims of the policy reuse with those that a search of all
+// nodes finds, in random trees.
 
 #include "core/reuse/reuse_policy.h"
 
@@ -28,8 +28,8 @@ class ReusePolicyTest : public testing::Test {
     return static_cast<uint32_t>(random_() % limit);
   }
 
-  // A request for a prompt, of which what is missing is inserted at once or
-  // after others.
+  // Admits a request for a prompt, inserts its missing part, and unlocks some
+  // of the prompts in use.
   void Request() {
     std::vector<Token> tokens(1 + Below(12));
     for (Token& token : tokens) token = Below(5) / 3;
@@ -62,8 +62,10 @@ class ReusePolicyTest : public testing::Test {
     }
   }
 
-  // By definition: the leaf with the least index, of all while that is paid
-  // for, else of those that LRU would not hold, unless LRU's is to go.
+  // Finds the victim by definition: the leaf with the least index, among all
+  // leaves while the debt is covered, otherwise among those that LRU would not
+  // hold. LRU's own victim is evicted instead if its index is not much larger,
+  // and during the warm-up.
   const Node* NextVictim() {
     const ReuseLearner& learner = *tree_.learner();
     const Node* least = nullptr;
@@ -111,7 +113,8 @@ class ReusePolicyTest : public testing::Test {
   RadixTree tree_{1, kMaxPages, Kind::kReuse, &classes_, {.warmup_ticks = 100}};
   std::vector<Node*> locked_;
   uint32_t last_page_ = 0;
-  // Victims that were not LRU's: while more was paid for, and else.
+  // Victims that LRU would not have chosen: those chosen while more debt was
+  // covered, and the others.
   uint32_t paid_ = 0;
   uint32_t outside_ = 0;
 };

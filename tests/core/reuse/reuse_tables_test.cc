@@ -1,4 +1,4 @@
-// The fit, against the numbers that it is made from.
+// Compares the fitted values with the numbers of the observed pages.
 
 #include "core/reuse/reuse_tables.h"
 
@@ -13,7 +13,8 @@ namespace {
 
 class ReuseTablesTest : public testing::Test {
  protected:
-  // Pages of the class are used in each bin that they reach with this chance.
+  // Counts pages of the class that are used with the chance `hazard` in each
+  // bin that they reach.
   void Observe(uint32_t reuse_class, double hazard, double pages = 1e6) {
     for (uint32_t bin = 0; bin < kAgeBins; ++bin) {
       tables_->CountReached(reuse_class, bin, static_cast<uint32_t>(pages));
@@ -22,7 +23,7 @@ class ReuseTablesTest : public testing::Test {
       pages *= 1 - hazard;
     }
   }
-  // As many steps as the first rounds have ticks.
+  // Takes as many steps as the first rounds have ticks.
   void Fit(uint32_t steps = 3 * 128) {
     for (uint32_t i = 0; i < steps; ++i) tables_->FitStep(1, 10);
   }
@@ -38,7 +39,7 @@ TEST_F(ReuseTablesTest, BeforeAnythingIsLearntAllClassesAreWorthTheSame) {
   for (uint32_t bin = 0; bin < kAgeBins; ++bin) {
     EXPECT_EQ(tables_->index(once_, bin), tables_->index(often_, bin));
   }
-  // The longer it was waited, the longer is the wait that is left.
+  // A page that was not used for longer has a longer wait ahead.
   for (uint32_t bin = 3; bin < kAgeBins; ++bin) {
     EXPECT_LT(tables_->index(once_, bin), tables_->index(once_, bin - 1));
   }
@@ -55,7 +56,7 @@ TEST_F(ReuseTablesTest, WhatIsUsedMoreOftenIsWorthMore) {
               0.05);
 }
 
-// 21 bins end before 1,024 ticks.
+// 21 bins end by the age of 1,024 ticks.
 TEST_F(ReuseTablesTest, TheChanceByUsesIsThatOfAllPagesUsedSoOften) {
   EXPECT_NEAR(tables_->ChanceByUses(0), 1 - std::pow(0.85, 21), 1e-6);
   Observe(once_, 0.02);
@@ -85,11 +86,12 @@ TEST_F(ReuseTablesTest, AClassThatWasNeverSeenIsJudgedByItsLevels) {
   EXPECT_GT(tables_->index(alike, 0), tables_->index(once_, 0));
 }
 
-// The best ratio of hits to waiting over all times to wait, tried one by one.
+// The index is the best ratio of hits to waiting over all times to wait. The
+// test tries them one by one.
 TEST_F(ReuseTablesTest, TheIndexIsTheBestChanceForATick) {
   Observe(once_, 0.1);
   for (uint32_t bin = 8; bin < 16; ++bin) {
-    tables_->CountReused(once_, bin, 3000);  // comes back after a while
+    tables_->CountReused(once_, bin, 3000);  // is used after a while
   }
   Fit();
   std::vector<double> hazards;

@@ -1,5 +1,6 @@
-// What the policy reuse does on made traces: it finds what LRU does not, and is
-// never below LRU by more than the bound of docs/design.md.
+// Tests of the policy reuse on made traces. The policy finds prompts that LRU
+// does not, and its hits are never below LRU's by more than the bound of
+// docs/design.md.
 
 #include <map>
 #include <string>
@@ -36,7 +37,7 @@ TEST(ReuseTracesTest, IsNeverBelowLruByMoreThanTheBound) {
 }
 
 TEST(ReuseTracesTest, FindsWhatLruDoesNot) {
-  std::map<std::string, double> gains;  // of all that is asked for
+  std::map<std::string, double> gains;  // a share of all requested pages
   for (const MadeTrace& trace : MadeTraces(1)) {
     MadeCache lru(Kind::kLru);
     MadeCache reuse(Kind::kReuse);
@@ -51,7 +52,8 @@ TEST(ReuseTracesTest, FindsWhatLruDoesNot) {
   EXPECT_GT(gains["phase change"], 0.1);
 }
 
-// Nothing is reserved that is not cached, so LRU is its own shadow.
+// The trace reserves no pages without caching them, so an LRU cache holds
+// exactly the shadow's pages.
 TEST(ReuseTracesTest, TheShadowOfLruIsLru) {
   for (const MadeTrace& trace : MadeTraces(1)) {
     SCOPED_TRACE(trace.name);
@@ -67,7 +69,8 @@ TEST(ReuseTracesTest, TheShadowOfLruIsLru) {
   }
 }
 
-// Whoever learnt before the switch gains from the first request on.
+// A cache that learnt before the switch gains hits from the first request after
+// it.
 TEST(ReuseTracesTest, ASwitchBeginsWithWhatWasLearnt) {
   std::vector<MadePrompt> flood;
   for (const MadeTrace& trace : MadeTraces(1)) {

@@ -31,7 +31,7 @@ StoredBlocks TwoBlocks() {
 
 Json Decode(const std::string& payload) { return Json::from_msgpack(payload); }
 
-// The one event of a batch.
+// Returns the only event of a batch.
 Json EventOf(KvEventBatch& batch) { return Decode(batch.Take(kNow))[1][0]; }
 
 TEST(KvEventBatchTest, ABatchIsATimeItsEventsAndARank) {
@@ -118,7 +118,7 @@ TEST(KvEventBatchTest, PairsAreWrittenAsPairs) {
   EXPECT_EQ(EventOf(batch).at("token_ids"), Json::parse("[[1, 2], [2, 3]]"));
 }
 
-// llm-d reads an integer of another width as an error.
+// llm-d treats an integer of another width as an error.
 TEST(KvEventBatchTest, SmallIdsHaveAllTheirBytes) {
   const std::string five("\xcf\0\0\0\0\0\0\0\5", 9);
   const std::string seven("\xcf\0\0\0\0\0\0\0\7", 9);

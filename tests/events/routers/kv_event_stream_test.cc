@@ -1,4 +1,4 @@
-// One stream over real sockets.
+// Tests one stream over real sockets.
 
 #include "events/routers/kv_event_stream.h"
 
@@ -33,7 +33,7 @@ constexpr uint64_t kEndMark = std::numeric_limits<uint64_t>::max();
 struct Received {
   std::string topic;
   uint64_t sequence;
-  // Type and number of blocks: "BlockStored 3".
+  // The type and the number of blocks of each event, such as "BlockStored 3".
   std::vector<std::string> events;
 };
 
@@ -56,7 +56,7 @@ std::vector<std::string> Spell(const std::string& payload) {
   return events;
 }
 
-// A message of three parts; none: nothing came within `patience`.
+// Returns a message of three parts; none if nothing comes within `patience`.
 std::optional<Received> Receive(zmq::socket_t& socket, bool has_delimiter,
                                 std::chrono::milliseconds patience) {
   socket.set(zmq::sockopt::rcvtimeo, static_cast<int>(patience.count()));
@@ -95,7 +95,7 @@ class KvEventStreamTest : public testing::Test {
     stream_ = *std::move(stream);
   }
 
-  // Pages of a prompt of their own.
+  // Stores pages that are a prompt of their own.
   void Store(uint32_t first, uint32_t count) {
     const std::vector<PageId> run = Pages(first, count);
     pages_.Store(StoredPages(run, kPageTokens, 10 * first, kPaddingPage, {}));
@@ -116,8 +116,8 @@ class KvEventStreamTest : public testing::Test {
     return socket;
   }
 
-  // Subscribes, and turns the stream until it has noticed. The announcement
-  // that follows is left to be received.
+  // Subscribes, and turns the stream until it counts the subscriber. The
+  // announcement that follows is left for the caller to receive.
   zmq::socket_t Subscribe(const std::string& topic = "",
                           const std::string& endpoint = "events0") {
     zmq::socket_t socket = Connect(zmq::socket_type::sub, Endpoint(endpoint));
@@ -127,7 +127,8 @@ class KvEventStreamTest : public testing::Test {
     return socket;
   }
 
-  // Turns the stream until something comes; an end mark if nothing does.
+  // Turns the stream until a message comes, and returns the message. If none
+  // comes, the test fails, and an end mark is returned.
   Received Next(zmq::socket_t& socket, bool has_delimiter = false) {
     for (int turn = 0; turn < 10'000; ++turn) {
       stream_->EndTurn(&pages_);
@@ -145,7 +146,7 @@ class KvEventStreamTest : public testing::Test {
         Receive(socket, false, std::chrono::milliseconds(50)).has_value());
   }
 
-  // A request for the frames from `first` on.
+  // Requests the frames from `first` on.
   static void Ask(zmq::socket_t& socket, uint64_t first) {
     std::string bytes;
     for (int shift = 56; shift >= 0; shift -= 8) {
@@ -155,7 +156,8 @@ class KvEventStreamTest : public testing::Test {
     socket.send(zmq::buffer(bytes), zmq::send_flags::none);
   }
 
-  // The answer to it, with the end mark.
+  // Requests the frames from `first` on. Returns the answer, which ends with
+  // the end mark.
   std::vector<Received> Replay(uint64_t first) {
     zmq::socket_t socket =
         Connect(zmq::socket_type::dealer, Endpoint("replay0"));
@@ -167,7 +169,8 @@ class KvEventStreamTest : public testing::Test {
     return answer;
   }
 
-  // Asks again after each answer, until answers are not taken any more.
+  // Asks again after each answer, until the stream can send no more answers
+  // because `peer` reads none.
   void AskUntilAnswersWait(zmq::socket_t& peer, uint64_t first) {
     const absl::Duration patience = absl::Seconds(1);
     uint64_t answered = stream_->figures().answered_replays;
@@ -181,7 +184,8 @@ class KvEventStreamTest : public testing::Test {
     }
   }
 
-  // By the clock, which decides when there may be another announcement.
+  // Turns the stream until it has made `count` announcements. The clock decides
+  // when the next one is allowed.
   void WaitForNextAnnouncement(uint64_t count) {
     while (stream_->figures().announcements < count) stream_->EndTurn(&pages_);
   }
@@ -414,7 +418,8 @@ TEST_F(KvEventStreamTest, WhoDoesNotReadMissesFramesAndKeepsNobodyUp) {
   zmq::socket_t reader = Subscribe();
   while (stream_->figures().subscribers < 2) stream_->EndTurn(&pages_);
   uint64_t last = Next(reader).sequence;
-  // More than the socket's buffers and the frames that may wait.
+  // Sends more frames than the socket's buffers and the queue of waiting frames
+  // can hold.
   while (stream_->figures().dropped_frames == 0) {
     Store(1, 2'000);
     const uint64_t stored = Next(reader).sequence;

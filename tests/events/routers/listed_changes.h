@@ -13,14 +13,14 @@
 
 namespace pando {
 
-// The hash whose block id is this.
+// Returns a hash that has this block id.
 inline PageHash HashOf(BlockId id) {
   PageHash hash = {};
   for (int i = 7; i >= 0; --i, id >>= 8) hash[i] = static_cast<uint8_t>(id);
   return hash;
 }
 
-// A tier that a test fills.
+// A tier that reports the changes that a test gives it.
 class ListedChanges final : public TierChanges {
  public:
   explicit ListedChanges(uint32_t page_tokens) : page_tokens_(page_tokens) {}
@@ -44,7 +44,7 @@ class ListedChanges final : public TierChanges {
                             .ns = std::make_shared<const NamespaceKey>(ns),
                             .tokens = std::move(tokens)}});
   }
-  // Pages first + 1 .. first + count of a prompt that page first + 1 begins.
+  // Stores pages first + 1 to first + count, the whole beginning of a prompt.
   void StorePrompt(BlockId first, uint32_t count, const NamespaceKey& ns = {}) {
     for (uint32_t i = 1; i <= count; ++i) {
       Store(first + i, first + i - 1, i, ns);

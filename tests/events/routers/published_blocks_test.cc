@@ -19,7 +19,7 @@ using testing::SizeIs;
 constexpr uint32_t kPageTokens = 2;
 constexpr uint32_t kCapacity = 20'000;
 
-// The events of PublishedBlocks, with copies of the memory that it lent.
+// A copy of a StoredBlocks, which only lends its memory to a visitor.
 struct Told {
   std::vector<BlockId> ids;
   std::optional<BlockId> parent;
@@ -30,7 +30,7 @@ struct Told {
   std::optional<std::string> cache_salt;
 };
 
-// First 8 bytes, big-endian.
+// Returns the first 8 bytes as a big-endian number.
 BlockId IdOf(const PageHash& hash) {
   BlockId id = 0;
   for (int i = 0; i < 8; ++i) id = id * 256 + hash[i];
@@ -135,7 +135,8 @@ TEST_F(PublishedBlocksTest, BlocksOfPairsHaveOneTokenMoreAtTheEnd) {
   EXPECT_THAT(told[0].tokens, ElementsAre(10, 11, 12, 13, 14, 15, 16, 17, 18));
 }
 
-// Routers would take their blocks for those of the namespace without one.
+// Routers would mistake blocks of such a namespace for those of the namespace
+// without a key or salt.
 TEST_F(PublishedBlocksTest, NamespacesWithAnEmptyKeyOrSaltAreNeverTold) {
   PublishedBlocks all({.salted = true, .bigram = true});
   EXPECT_FALSE(all.Includes({"", std::nullopt}));

@@ -83,7 +83,7 @@ TEST_F(SequenceFileTest, ALinkIsNotFollowed) {
   std::filesystem::remove(victim);
 }
 
-// In a child, as the file system is mounted for that process alone.
+// A child process mounts the file system, so that no other process sees it.
 TEST_F(SequenceFileTest, AFileSystemWithoutRoomIsAnErrorAndNoCrash) {
   std::filesystem::create_directory(path_);
   enum : int { kSaidSo, kSaidNothing, kCannotMount };

@@ -52,7 +52,7 @@ class TierBlocksTest : public testing::Test {
     });
     return told;
   }
-  // Until there is nothing more to tell.
+  // Calls TellSome until there is nothing more to report.
   std::vector<Told> TellAll() {
     std::vector<Told> all;
     while (true) {
@@ -209,15 +209,16 @@ TEST_F(TierBlocksTest, WhatWasToldAndGoesWhileNobodyListensIsNotTold) {
   EXPECT_THAT(TakeGone(), IsEmpty());
 }
 
-// A model that keeps the pages in a map, and looks for whole blocks in it.
+// Compares TierBlocks with a model that keeps the pages in a set and looks for
+// whole blocks there.
 class ModelTest : public TierBlocksTest,
                   public testing::WithParamInterface<uint32_t> {
  protected:
   static constexpr uint32_t kPagesPerBlock = 3;
-  static constexpr uint32_t kMostPages = 8;  // of a prompt
+  static constexpr uint32_t kMostPages = 8;  // in a prompt
 
-  // Page ids count in base 3: a page's digits but the last are those of the
-  // page before it.
+  // Returns the id of a random page. Ids are numbers in base 3: an id without
+  // its last digit is the id of the page before.
   static BlockId AnyPage(std::mt19937& random) {
     BlockId id = 1;
     for (uint32_t left = 1 + random() % kMostPages; left > 0; --left) {
@@ -242,7 +243,7 @@ class ModelTest : public TierBlocksTest,
     }
     return whole;
   }
-  // As a subscriber does.
+  // Applies events as a subscriber does.
   void Apply(const std::vector<BlockId>& gone, const std::vector<Told>& told) {
     for (const BlockId id : gone) EXPECT_EQ(known_.erase(id), 1);
     for (const Told& run : told) {

@@ -1,4 +1,4 @@
-// The answers of the console, asked without HTTP.
+// Tests the answers of the console without HTTP.
 
 #include "service/console/console.h"
 
@@ -23,7 +23,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Pair;
 
-// Tokens that are in an answer only if it shows tokens.
+// Tokens with numbers that occur only in answers that show tokens.
 const std::vector<Token> kSecretTokens = {3999999901, 3999999902, 3999999903};
 const NamespaceKey kSecretNamespace = {.extra_key = "tenant",
                                        .cache_salt = "a secret"};
@@ -73,7 +73,7 @@ class ConsoleTest : public testing::Test {
   GrownCache cache_{100};
   SelfCheck self_check_{&*cache_};
   CallPolicy policy_;
-  RpcServer server_{&policy_};  // never started
+  RpcServer server_{&policy_};  // no test starts it
   SteppedCalls stepped_{&*cache_, &server_};
   AdminService admin_{&*cache_,
                       &self_check_,

@@ -12,7 +12,7 @@
 
 namespace pando {
 
-// A cache of one token a page, and one session that fills it.
+// A cache with pages of one token, and one session that fills it.
 class GrownCache {
  public:
   explicit GrownCache(uint32_t pages)
@@ -20,7 +20,8 @@ class GrownCache {
     cache_.OpenSession(session_, "worker");
   }
 
-  // Makes room by evicting if need be.
+  // Inserts `tokens` as a prompt. Evicts others if there are too few free
+  // pages.
   void Publish(const std::vector<Token>& tokens, const NamespaceKey& ns = {}) {
     const auto pages =
         cache_.Allocate({session_, ns, static_cast<uint32_t>(tokens.size())});
@@ -35,7 +36,8 @@ class GrownCache {
     return cache_.Lock({session_, ns, tokens}).value().lock;
   }
 
-  // Random prompts of three namespaces that branch often, some of them locked.
+  // Publishes random prompts in three namespaces. The prompts branch often, and
+  // some of them are locked.
   void PublishAtRandom(int prompts, std::mt19937& random) {
     for (int i = 0; i < prompts; ++i) {
       const NamespaceKey ns = {.extra_key = std::to_string(random() % 3),

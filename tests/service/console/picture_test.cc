@@ -1,4 +1,5 @@
-// The picture against a naive one, made from a dump of the same tree.
+// Compares pictures of a tree with naive ones, which are made from a dump of
+// the same tree.
 
 #include "service/console/picture.h"
 
@@ -21,11 +22,11 @@ using testing::ElementsAreArray;
 struct NaiveBranch {
   std::string parent;
   std::vector<std::string> children;
-  uint32_t pages = 0;  // its own
+  uint32_t pages = 0;  // without the pages of its children
   uint32_t locked = 0;
 };
 
-// Branches by their names.
+// The branches of a tree by their names.
 class NaiveForest {
  public:
   explicit NaiveForest(PrefixCache& cache) {
@@ -51,7 +52,7 @@ class NaiveForest {
     return sum;
   }
 
-  // All below `name`, and itself.
+  // Returns `name` and the names of all branches below it.
   std::vector<std::string> Subtree(const std::string& name) const {
     std::vector<std::string> names = {name};
     for (size_t i = 0; i < names.size(); ++i) {
@@ -108,7 +109,8 @@ TEST_F(PictureTest, TheTotalsOfEveryBranchAreThoseOfAllBelowIt) {
   }
 }
 
-// Those that are shown are the largest; of equal ones those that come first.
+// The picture shows the largest branches. If several branches have the same
+// size, those that come first in the forest are shown.
 TEST_F(PictureTest, TheLargestBranchesAreShownAndTheRestIsMerged) {
   Grow(300);
   const Forest forest(CopyWholeTree(*cache_));

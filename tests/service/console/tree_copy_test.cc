@@ -1,4 +1,4 @@
-// Copies of a tree that changes while they are made.
+// Tests copies of a tree that changes while they are made.
 
 #include "service/console/tree_copy.h"
 
@@ -45,7 +45,8 @@ TEST(TreeCopyTest, ACopyOfACacheAtRestHasAllOfIt) {
 }
 
 // Splits put new parents above the nodes of a locked prompt, in places of the
-// slab that the copy has gone by; evictions take away what was copied.
+// slab that the copy has already passed. Evictions remove nodes that were
+// already copied.
 TEST(TreeCopyTest, ALockedPromptIsInEveryCopyWhateverHappensMeanwhile) {
   constexpr uint32_t kLength = 400;
   constexpr int kCopies = 300;

@@ -1,5 +1,6 @@
-// Addresses: reserved, given memory, made accessible, and all of it undone.
-// Unlike a GPU's, they can be read and written by the CPU.
+// Reserves addresses, maps memory there, sets the access to it, and undoes all
+// of this. Unlike the addresses of a GPU, these can be read and written by the
+// CPU.
 #include <sys/mman.h>
 
 #include <cstdint>
@@ -19,7 +20,7 @@ namespace {
 
 void* Pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
 
-// The reservation that contains [address, address + size).
+// Returns the reservation that contains [address, address + size), or null.
 Reservation* ReservationOf(State& state, CUdeviceptr address, size_t size) {
   auto after = state.reservations.upper_bound(address);
   if (after == state.reservations.begin()) return nullptr;
@@ -35,7 +36,7 @@ bool IsMapped(const Reservation& reservation, CUdeviceptr address,
   return false;
 }
 
-// The memory that was mapped at exactly these addresses, or null.
+// Returns the memory that is mapped at exactly these addresses, or null.
 Reservation::Mapped* MappedAt(Reservation* reservation, CUdeviceptr address,
                               size_t size) {
   if (reservation == nullptr) return nullptr;
@@ -71,8 +72,8 @@ void* ReserveWithoutAccess(void* wanted, size_t size, int flags) {
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 }
 
-// An mmap of `size` whose address is a multiple of kGrain: `wanted` where that
-// is free and not 0. 0: there is none.
+// Reserves `size` bytes at a multiple of kGrain: at `wanted` if that address is
+// free and not 0, else elsewhere. Returns 0 if there is no such place.
 CUdeviceptr Reserve(CUdeviceptr wanted, size_t size) {
   if (wanted != 0) {
     void* const there = ReserveWithoutAccess(Pointer(wanted), size, 0);
@@ -163,7 +164,7 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t size) {
   });
 }
 
-// The CPU, which is here in the place of the GPUs, may do what any of them may.
+// The CPU stands for all GPUs, so it gets each access that any of them has.
 CUresult cuMemSetAccess(CUdeviceptr address, size_t size,
                         const CUmemAccessDesc* access, size_t count) {
   return Call("cuMemSetAccess", [&](State& state) {

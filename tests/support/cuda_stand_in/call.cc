@@ -5,7 +5,8 @@
 namespace cuda_stand_in {
 namespace {
 
-// Never destroyed: threads may call until the process ends.
+// The mutex is never destroyed, because threads may call functions of the
+// driver until the process ends.
 std::mutex& Mutex() {
   static auto* const mutex = new std::mutex;
   return *mutex;

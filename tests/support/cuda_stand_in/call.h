@@ -9,7 +9,8 @@
 
 namespace cuda_stand_in {
 
-// The state, for as long as this lives; no other call uses it meanwhile.
+// Gives access to the state. No other call uses the state while this object
+// lives.
 class LockedState {
  public:
   LockedState();
@@ -21,12 +22,14 @@ class LockedState {
   State& state_;
 };
 
-// Runs a function of the driver, unless it is to fail or the driver was not
+// Runs `body`, which is the function of the driver called `function`. Returns
+// an error instead if that function is to fail, or if the driver was not
 // initialised.
 CUresult Call(const char* function,
               const std::function<CUresult(State&)>& body);
 
-// Only the fault that was set: also before cuInit.
+// Counts a call of `function`, and returns the error that the call is to have,
+// or success. Unlike Call, it does not need cuInit.
 CUresult FaultOf(State& state, const char* function);
 
 }  // namespace cuda_stand_in

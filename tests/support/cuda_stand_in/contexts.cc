@@ -1,4 +1,4 @@
-// Primary contexts, and which of them is current on a thread.
+// Keeps the primary contexts, and knows which one is current on each thread.
 #include "tests/support/cuda_stand_in/contexts.h"
 
 #include <cstdint>
@@ -13,7 +13,8 @@ namespace {
 
 thread_local std::vector<CUcontext> current;
 
-// A context is its device's number and one, which is never a valid pointer.
+// A context is the ordinal of its device plus one, which is never a valid
+// pointer.
 CUcontext ContextOf(CUdevice device) {
   return reinterpret_cast<CUcontext>(intptr_t{device} + 1);
 }
@@ -76,7 +77,7 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
   });
 }
 
-// Nothing runs beside its caller here, so there is nothing to wait for.
+// The stand-in runs nothing beside its caller, so there is nothing to wait for.
 CUresult cuCtxSynchronize() {
   return Call("cuCtxSynchronize", [&](State& state) {
     return cuda_stand_in::CurrentDevice(state) < 0 ? CUDA_ERROR_INVALID_CONTEXT

@@ -5,8 +5,8 @@
 
 namespace cuda_stand_in {
 
-// The device of this thread's current context; -1 where there is none, or where
-// it was released meanwhile.
+// Returns the device of this thread's current context, or -1 if the thread has
+// none or the context was released meanwhile.
 int CurrentDevice(const State& state);
 
 }  // namespace cuda_stand_in

@@ -1,6 +1,6 @@
-// Streams, pinned host memory, and copies between that and a device. A copy is
-// made when its stream is waited for, or when an event that was recorded behind
-// it is asked for the second time, and not before.
+// Implements streams, pinned host memory, and copies between that memory and a
+// device. A copy is made only when its stream is waited for, or when an event
+// that was recorded after the copy is queried for at least the second time.
 #include "tests/support/cuda_stand_in/copies.h"
 
 #include <cstdint>
@@ -27,8 +27,8 @@ bool IsPinned(const State& state, const void* host, size_t size) {
   return begin + size <= pinned + pinned_size;
 }
 
-// Whether all of it is mapped, in one piece, and the current device may reach
-// it.
+// Returns whether these addresses are mapped in one piece, and the current
+// device may write there.
 bool IsDeviceMemory(const State& state, CUdeviceptr address, size_t size) {
   for (const auto& [_, reservation] : state.reservations) {
     for (const auto& [begin, mapped] : reservation.mapped) {
@@ -40,8 +40,9 @@ bool IsDeviceMemory(const State& state, CUdeviceptr address, size_t size) {
   return false;
 }
 
-// Rows between a device and pinned memory. Unlike a real driver it takes no
-// other host memory, as that would be copied while the caller waits.
+// Rows to copy between a device and pinned memory. A real driver takes other
+// host memory, too, but copies it while the caller waits. The stand-in refuses
+// such memory.
 struct Rows {
   std::byte* to;
   size_t to_pitch;
@@ -83,7 +84,7 @@ CUresult Enqueue(State& state, CUstream stream, const Rows& rows,
   return CUDA_SUCCESS;
 }
 
-// Does what waits on a stream, as far as it is not held back.
+// Carries out the steps that wait on a stream, until one is held back.
 void Advance(State& state, CUstream stream) {
   std::deque<Step>& steps = state.streams[stream];
   while (!steps.empty() && !state.held_back.contains(steps.front().kind)) {

@@ -15,8 +15,8 @@ struct CopyAttributes {
   unsigned flags;
 };
 
-// cuMemcpyBatchAsync as CUDA 12.8 has it. That of CUDA 13 does not say which
-// copy it refuses.
+// cuMemcpyBatchAsync as in CUDA 12.8. The function of this name in CUDA 13 does
+// not say which copy it refuses.
 CUresult MemcpyBatchAsync(CUdeviceptr* targets, CUdeviceptr* sources,
                           size_t* sizes, size_t count,
                           CopyAttributes* attributes,

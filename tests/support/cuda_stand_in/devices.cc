@@ -1,4 +1,4 @@
-// The devices that there seem to be.
+// Describes the devices that this machine seems to have.
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ CUresult cuDeviceGetCount(int* count) {
   });
 }
 
-// 57a2d1f0-0000-4000-8000-0000000000NN for device NN of the machine.
+// Returns 57a2d1f0-0000-4000-8000-0000000000NN for device NN of the machine.
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
   return OnDevice("cuDeviceGetUuid", device, uuid, [&](State& state) {
     const unsigned char bytes[16] = {

@@ -1,5 +1,5 @@
-// The driver's own declarations, as functions that the stand-in exports. Its
-// other sources are hidden.
+// Includes the declarations of the driver, as functions that the stand-in
+// exports. Other functions of the stand-in are hidden by default.
 #ifndef PANDO_TESTS_SUPPORT_CUDA_STAND_IN_DRIVER_API_H_
 #define PANDO_TESTS_SUPPORT_CUDA_STAND_IN_DRIVER_API_H_
 

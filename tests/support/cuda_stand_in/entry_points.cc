@@ -1,5 +1,5 @@
-// Finds the functions above by name, as cudaGetDriverEntryPoint and our own
-// clients ask for them.
+// Finds the functions of the driver by name, as cudaGetDriverEntryPoint and the
+// clients of Pando ask for them.
 #include <iterator>
 #include <string_view>
 
@@ -13,7 +13,8 @@ struct EntryPoint {
   void* address;
 };
 
-// cuda.h renames functions that have changed: cuMemGetInfo is cuMemGetInfo_v2.
+// cuda.h defines macros that rename changed functions, for example cuMemGetInfo
+// to cuMemGetInfo_v2. Callers ask for them by the old name.
 #define ENTRY(function) \
   { #function, reinterpret_cast < void*>(&function) }
 

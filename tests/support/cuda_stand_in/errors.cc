@@ -1,4 +1,4 @@
-// The driver's words for the errors that the stand-in returns.
+// Names and describes the errors that the stand-in returns, as the driver does.
 #include "tests/support/cuda_stand_in/driver_api.h"
 
 namespace {
@@ -29,7 +29,8 @@ constexpr Words kWords[] = {
      "operation not supported"},
 };
 
-// Null, and an error, for what it does not know: as the driver does.
+// Sets `out` to null and returns an error if `result` is unknown, as the driver
+// does.
 CUresult Find(CUresult result, const char* Words::*word, const char** out) {
   *out = nullptr;
   for (const Words& words : kWords) {

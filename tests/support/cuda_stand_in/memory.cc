@@ -1,4 +1,4 @@
-// Memory without an address: made, shared and given back.
+// Makes memory that has no address yet, shares it, and gives it back.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,11 +21,12 @@ using cuda_stand_in::State;
 
 namespace {
 
-// The memfd's name, by which an imported descriptor is known: it says which
-// device of the machine it is on, and whether network cards reach it.
+// The memfd of a device's memory has a name that begins with kName, followed by
+// the number of the device on the machine. The name ends with kRdma if network
+// cards reach the memory. An imported descriptor is recognized by the name.
 constexpr char kName[] = "cuda_stand_in_device_";
 constexpr char kRdma[] = "_rdma";
-// Memory that is new may hold anything; these bytes are NaN in each dtype.
+// New memory may hold anything. These bytes are NaN in each dtype.
 constexpr int kAnything = 0xff;
 
 CUresult Check(const State& state, const CUmemAllocationProp* properties) {
@@ -47,7 +48,7 @@ CUresult Check(const State& state, const CUmemAllocationProp* properties) {
                                                 : CUDA_SUCCESS;
 }
 
-// Makes and fills a memfd; -1: the system does not give one.
+// Makes and fills a memfd. Returns -1 if the system does not give one.
 int MakeFile(const std::string& name, size_t size) {
   const int fd = memfd_create(name.c_str(), MFD_CLOEXEC);
   if (fd < 0) return -1;
@@ -64,7 +65,7 @@ int MakeFile(const std::string& name, size_t size) {
   return fd;
 }
 
-// Takes the descriptor.
+// Takes over the descriptor.
 std::shared_ptr<const Memory> MemoryOf(int fd, int device) {
   struct stat file = {};
   fstat(fd, &file);
@@ -72,8 +73,8 @@ std::shared_ptr<const Memory> MemoryOf(int fd, int device) {
                                         static_cast<size_t>(file.st_size));
 }
 
-// The device whose memory this descriptor is; -1: it is something else, or the
-// device is not seen here.
+// Returns the device that has the memory of this descriptor. Returns -1 if the
+// descriptor is something else, or if this process does not see the device.
 int DeviceOf(const State& state, int fd) {
   char target[256] = "";
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
@@ -126,7 +127,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
   });
 }
 
-// The descriptor is not closed on exec: who wants that has to ask for it.
+// The descriptor stays open across exec unless the caller changes that flag.
 CUresult cuMemExportToShareableHandle(void* descriptor,
                                       CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type,
@@ -144,7 +145,8 @@ CUresult cuMemExportToShareableHandle(void* descriptor,
   });
 }
 
-// `descriptor` is the number itself, not its address; it stays the caller's.
+// `descriptor` is the number of the descriptor itself, not the address of the
+// number. The caller keeps the descriptor.
 CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle,
                                         void* descriptor,
                                         CUmemAllocationHandleType type) {

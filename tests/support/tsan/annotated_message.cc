@@ -1,5 +1,6 @@
-// What happened before memory was given to a message of ZeroMQ happened before
-// ZeroMQ gives it back, on a thread of its own (see CMakeLists.txt).
+// Tells the sanitizer how the messages of ZeroMQ order what threads do (see
+// CMakeLists.txt). All that happened before memory was given to a message
+// happened before ZeroMQ gives the memory back, on a thread of its own.
 
 #include <sanitizer/tsan_interface.h>
 

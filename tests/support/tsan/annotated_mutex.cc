@@ -1,7 +1,8 @@
-// absl::Mutex orders what threads do (see CMakeLists.txt). Abseil may evaluate
-// the condition of a thread that waits in any thread that unlocks, while it
-// still has the mutex; the sanitizer believes that it is unlocked by then, so
-// what conditions read is not looked at.
+// Tells the sanitizer that absl::Mutex orders what threads do (see
+// CMakeLists.txt). A thread that unlocks a mutex may evaluate the conditions of
+// waiting threads while it still has the mutex. The sanitizer believes that the
+// mutex is unlocked by then, so the wrappers hide the reads of conditions from
+// it.
 
 #include <sanitizer/tsan_interface.h>
 
@@ -60,8 +61,8 @@ void __wrap__ZN4absl7debian35Mutex12ReaderUnlockEv(void* mutex) {
   __tsan_mutex_post_unlock(mutex, __tsan_mutex_read_lock);
 }
 
-// Unlocks, and locks again when the condition holds. The code under test calls
-// no Await but these two.
+// Await unlocks the mutex, and locks it again when the condition holds. The
+// code under test calls no other Await than the two below.
 void __wrap__ZN4absl7debian35Mutex5AwaitERKNS0_9ConditionE(
     void* mutex, const void* condition) {
   __tsan_mutex_pre_unlock(mutex, 0);

@@ -1,5 +1,6 @@
-// What happened before absl::Notification::Notify happened before its wait ends
-// (see CMakeLists.txt).
+// Tells the sanitizer that all that happened before a call of
+// absl::Notification::Notify happened before the waits for it end (see
+// CMakeLists.txt).
 
 #include <sanitizer/tsan_interface.h>
 

@@ -1,6 +1,6 @@
-// What happened before an alarm was set happened before its tag comes out of
-// the completion queue (see CMakeLists.txt). All other tags are put there and
-// taken out by the polling thread.
+// Tells the sanitizer that all that happened before an alarm was set happened
+// before its tag comes out of the completion queue (see CMakeLists.txt). The
+// polling thread itself puts in and takes out all other tags.
 
 #include <grpc/support/time.h>
 #include <sanitizer/tsan_interface.h>

@@ -1,6 +1,6 @@
-// Memory that two parts of one process share is mapped once. The sanitizer
-// knows memory by its address, so only then does it see what both ends of a
-// lane do with it (see CMakeLists.txt).
+// Maps memory only once when two parts of one process share it. The sanitizer
+// knows memory by its address, so it sees what both ends of a lane do with the
+// memory only if they use the same address (see CMakeLists.txt).
 
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,7 +19,7 @@ int __real_munmap(void* address, size_t bytes);
 
 namespace {
 
-// A whole file that is mapped shared.
+// A file that is mapped as a whole and shared.
 struct Mapping {
   dev_t device;
   ino_t inode;

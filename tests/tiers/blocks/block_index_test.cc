@@ -13,7 +13,7 @@ namespace {
 
 BlockName NameOf(uint64_t kind, uint64_t key) { return {kind, HashOf(key)}; }
 
-// The same in a list, the oldest use first.
+// Does the same as BlockIndex with a list of blocks, the oldest use first.
 class ReferenceIndex {
  public:
   struct Block {
@@ -90,7 +90,7 @@ class ReferenceIndex {
   std::list<Block> blocks_;
 };
 
-// Makes room as KeptBlocks does.
+// Begins to store a block, and makes room for it as KeptBlocks does.
 bool BeginStore(BlockIndex& index, const BlockName& name, uint64_t bytes,
                 std::vector<BlockName>& evicted) {
   if (index.Knows(name) || bytes > index.max_bytes()) return false;
@@ -122,7 +122,8 @@ TEST(BlockIndexTest, AgreesWithAListInRandomPrograms) {
       case 0:
       case 1:
       case 2: {
-        // Each kind has blocks of one size; the third is larger than the tier.
+        // All blocks of a kind have one size, but a few blocks of the third
+        // kind are larger than the tier.
         const uint64_t bytes =
             name.kind == 2 && below(20) == 0 ? 41 : 1 + name.kind * 4;
         std::vector<BlockName> evicted;
@@ -160,7 +161,7 @@ TEST(BlockIndexTest, AgreesWithAListInRandomPrograms) {
         reference.ForgetKind(name.kind);
         ASSERT_EQ(index.ForgetKind(name.kind),
                   reference.erased_bytes() - before);
-        // Its writes end before others of it begin.
+        // Writes to the forgotten kind end before other writes to it begin.
         std::erase_if(writing, [&](const BlockName& w) {
           if (w.kind != name.kind) return false;
           EXPECT_FALSE(index.EndStore(w, true));

@@ -15,7 +15,7 @@ TEST(BlockNameTest, AShortKeyIsItsOwnName) {
   EXPECT_EQ(SealedKeyOf(key), name);
 }
 
-// Each byte of a long key counts, also where the rest is equal.
+// Each byte of a long key counts, even if all other bytes are equal.
 TEST(BlockNameTest, LongKeysThatDifferInAByteHaveOtherNames) {
   std::set<PageHash> names;
   std::set<PageHash> sealed;

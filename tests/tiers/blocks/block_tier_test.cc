@@ -46,13 +46,14 @@ class BlockTierTest : public testing::Test {
     EXPECT_THAT(memory_->cache().CheckInvariants(), testing::IsEmpty());
   }
 
-  // As after a kill: the memory is empty.
+  // Starts pandod again with an empty memory, as after a kill.
   void Start(uint64_t tier_bytes = kRoomy, bool stores_at_once = true) {
     memory_.reset();
     memory_ = std::make_unique<TieredMemory>(folder_, kMemory, tier_bytes,
                                              stores_at_once);
   }
-  // Until what was there at the start is found.
+  // Waits until the tier has the block. A new tier needs time to find the files
+  // that an earlier one has left.
   void AwaitHas(const BlockKind& kind, uint32_t number) {
     const absl::Time limit = absl::Now() + absl::Seconds(60);
     while (!Has(kind, number) && absl::Now() < limit) {
@@ -86,7 +87,7 @@ TEST_F(BlockTierTest, WhatIsPublishedIsFoundAfterARestart) {
   AwaitHas(kind, 3);
   ExpectLoads(kind, numbers, 7);
   EXPECT_EQ(memory_->tier().figures().disk.loaded_blocks, 3u);
-  // Other identities and sizes have nothing of it.
+  // A kind with another identity has none of these blocks.
   const auto other = memory_->Open("b", kSmallShard);
   EXPECT_THAT(memory_->Load(other, numbers), testing::Each(kMissingBlock));
 }
@@ -105,7 +106,8 @@ TEST_F(BlockTierTest, AnEvictedBlockIsLoadedAgainForACallThatAsks) {
   const BlockKeys asked = {.kind = kind.number, .keys = keys, .before = {}};
   auto places = *memory_->blocks().Lookup(memory_->session(), {&asked, 1});
   ASSERT_THAT(places, testing::Each(kMissingBlock));
-  // A call that does not ask is told, and nothing is loaded for it.
+  // A call that does not load is told that the tier has the blocks; nothing is
+  // loaded for it.
   AskedOfTier look = {
       .session = memory_->session(), .keys = {&asked, 1}, .looks = true};
   uint32_t found = 0;
@@ -113,7 +115,7 @@ TEST_F(BlockTierTest, AnEvictedBlockIsLoadedAgainForACallThatAsks) {
   EXPECT_EQ(found, 16u);
   EXPECT_THAT(places, testing::Each(kMissingBlock));
   EXPECT_EQ(memory_->tier().figures().disk.loaded_blocks, 0u);
-  // A quarter of the memory at a time.
+  // At most a quarter of the memory is loaded at a time.
   look.loads = true;
   memory_->Ask(look, places);
   EXPECT_EQ(std::ranges::count(places, kPendingBlock), 4);
@@ -156,7 +158,7 @@ TEST_F(BlockTierTest, ADamagedFileIsAMissAndForgotten) {
   EXPECT_THAT(Files(), testing::IsEmpty());
 }
 
-// Makes files that cannot be opened.
+// Replaces a file with one that cannot be opened.
 void Spoil(const fs::path& file) {
   fs::remove(file);
   fs::create_symlink(file, file);
@@ -176,7 +178,7 @@ TEST_F(BlockTierTest, AFileThatCannotBeReadKeepsNoOtherFromBeingLoaded) {
   Spoil(file);
   EXPECT_THAT(memory_->Load(kind, {1}), testing::Each(kMissingBlock));
   ExpectLoads(kind, {2}, 7);
-  // It is asked for again, not tried again, and not forgotten.
+  // Block 1 can be asked for again: it is neither read again nor forgotten.
   EXPECT_THAT(memory_->Load(kind, {1}), testing::Each(kMissingBlock));
   EXPECT_EQ(memory_->tier().figures().disk.failed_reads, 1u);
   EXPECT_TRUE(Has(kind, 1));
@@ -235,7 +237,7 @@ TEST_F(BlockTierTest, LoadsBeginInSteps) {
   EXPECT_EQ(memory_->Ask(look, places), 2u + 2u + 1u);
 }
 
-// The files that are left are deleted later, and no pandod finds them.
+// A reset may leave files to be deleted later, but no pandod finds them.
 TEST_F(BlockTierTest, AResetIsAnsweredWhenItHoldsAlsoAfterAKill) {
   BlockKind kind = memory_->Open("a", kSmallShard);
   memory_->Store(kind, {1}, 7);
@@ -253,7 +255,7 @@ TEST_F(BlockTierTest, FilesOfAResetKindMakeRoomBeforeBlocksDo) {
   BlockKind kind = memory_->Open("a", kSmallShard);
   memory_->Store(kept, {1, 2, 3, 4}, 7);
   memory_->AwaitStores();
-  // Each generation has an extent of the memory.
+  // Each generation of the kind takes one extent of the memory.
   for (uint64_t seed = 1; seed < 3; ++seed) {
     memory_->Store(kind, {1, 2, 3, 4}, seed);
     AwaitHas(kind, 4);
@@ -287,7 +289,7 @@ TEST_F(BlockTierTest, WhatCannotBeWrittenIsCountedAndStaysInTheMemory) {
   rlimit before;
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
   {
-    // As on a disk that is full: files get no more than their beginning.
+    // As on a full disk, only the beginning of a file can be written.
     const auto handler = std::signal(SIGXFSZ, SIG_IGN);
     const rlimit small = {.rlim_cur = 4'096, .rlim_max = before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
@@ -319,7 +321,7 @@ TEST_F(BlockTierTest, AFullTierKeepsWhatWasUsedLastAndEndsOfPromptsGoFirst) {
   EXPECT_TRUE(Has(kind, 1) && Has(kind, 2) && Has(kind, 11) && Has(kind, 12));
   EXPECT_FALSE(Has(kind, 3));
   EXPECT_EQ(Files().size(), 4u);
-  // A smaller tier has the last ones.
+  // A smaller tier keeps the blocks that were used last.
   Start(2 * block);
   const BlockKind same = memory_->Open("a", kSmallShard);
   AwaitHas(same, 11);
@@ -349,9 +351,9 @@ TEST_F(BlockTierTest, ASecondPandodMayNotUseTheFolder) {
   EXPECT_FALSE(BlockFiles::Open({.folder = folder_, .max_bytes = 1}).ok());
 }
 
-// Rows of blocks of two kinds, stored, looked for, evicted by each other,
-// reset, found after restarts, and damaged meanwhile. What is found always has
-// the bytes of its key and of the last reset.
+// Stores, loads, evicts, resets and damages rows of blocks of two kinds, with
+// restarts in between. A block that is found always has the bytes of its key
+// and of the last reset.
 TEST_F(BlockTierTest, NeverGivesAWrongByteInRandomProgramsWithFaults) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(testing::Message() << "seed " << seed);

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kRoom = 1'000;
 const std::string kKey(8, 'k');
 
-// A generation of the kind with this identity.
+// Returns the generation `number` of the kind with this identity.
 BlockKind GenerationOf(const std::string& identity, uint64_t number) {
   BlockKind kind;
   kind.number = KindNumber(number);
@@ -97,7 +97,8 @@ TEST(KeptBlocksTest, OfTooManyKindsThoseUsedLeastRecentlyAreForgotten) {
   EXPECT_NE(kept.Find(KindNumber(1)), nullptr);
   EXPECT_EQ(kept.Find(KindNumber(2)), nullptr);
   EXPECT_EQ(kept.kinds().size(), KeptBlocks::kMostKnownKinds);
-  // Nothing is stored of it that was copied before a later reset.
+  // A block of a forgotten kind is not stored, because the kind may have been
+  // reset after the block was copied.
   EXPECT_FALSE(Store(kept, *forgotten));
   kept.Know(GenerationOf("2", KeptBlocks::kMostKnownKinds + 2));
   EXPECT_TRUE(Store(kept, *kept.Find(KindNumber(8'194))));

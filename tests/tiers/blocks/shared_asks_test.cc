@@ -35,8 +35,8 @@ TEST_F(SharedAsksTest, ACallThatDoesNotLoadDoesNotAsk) {
   EXPECT_EQ(faults_.touches, 0);
 }
 
-// One question finds the last row that the store has, however far it is from
-// the end.
+// One question finds the last row that the store has, however far the row is
+// from the end.
 TEST_F(SharedAsksTest, OnlyTheRowThatAShapeNeedsIsLoaded) {
   const auto one = Machine();
   one->Store(one->Open("a", kShard), {0, 1, 2, 3, 4, 5}, 7);
@@ -55,8 +55,8 @@ TEST_F(SharedAsksTest, OnlyTheRowThatAShapeNeedsIsLoaded) {
               7);
 }
 
-// The store has the beginning of a long prompt. A new prompt costs one short
-// question.
+// The store lacks the first block. A prompt that is new to the store costs one
+// short question.
 TEST_F(SharedAsksTest, APrefixIsAskedForUntilItsEndIsFound) {
   Numbers numbers(1'000);
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -68,7 +68,7 @@ TEST_F(SharedAsksTest, APrefixIsAskedForUntilItsEndIsFound) {
   EXPECT_EQ(faults_.touched, 64);
 }
 
-// The first call of the store is held until both have asked.
+// The first call of the store is held until both sessions have asked.
 TEST_F(SharedAsksTest, ALongQuestionOfOneSessionHoldsUpNoOther) {
   absl::Notification is_held;
   absl::Notification goes_on;
@@ -105,7 +105,8 @@ TEST_F(SharedAsksTest, ALongQuestionOfOneSessionHoldsUpNoOther) {
   machine->cache().CloseSession(other);
 }
 
-// Its own account is gone; the store has the block all the same.
+// The session ends before the answer comes; the store has the block all the
+// same.
 TEST_F(SharedAsksTest, AQuestionOfASessionThatHasEndedIsNoMissForOthers) {
   const auto machine = Machine();
   const BlockKind kind = machine->Open("a", kShard);

@@ -74,7 +74,8 @@ TEST_F(SharedBlockFaultsTest, AStoreThatFailsMakesMissesAndIsRefused) {
   EXPECT_FALSE(FiguresOf(*machine).are_stores_refused);
 }
 
-// Calls neither wait for it, nor is memory held for what it does not give.
+// Calls do not wait for such a store, and no memory stays reserved for blocks
+// that the store does not give.
 TEST_F(SharedBlockFaultsTest, AStoreThatHangsHoldsUpNothing) {
   absl::Notification goes_on;
   faults_.before_call = [&] { goes_on.WaitForNotification(); };
@@ -89,7 +90,7 @@ TEST_F(SharedBlockFaultsTest, AStoreThatHangsHoldsUpNothing) {
   goes_on.Notify();
 }
 
-// Others come, so the store is not refused.
+// Other blocks can be read, so the tier does not refuse loads from the store.
 TEST_F(SharedBlockFaultsTest,
        ABlockThatCannotBeReadIsMissingAndNotPendingForEver) {
   const auto one = Machine();
@@ -103,8 +104,8 @@ TEST_F(SharedBlockFaultsTest,
   EXPECT_EQ(places[1], kMissingBlock);
 }
 
-// Rows of blocks that two machines publish, look for and reset together, with
-// damaged files and failures meanwhile. What is found always has the bytes of
+// Two machines publish, load and reset rows of blocks together, with damaged
+// files and failures meanwhile. A block that is found always has the bytes of
 // its key and of the last reset.
 TEST_F(SharedBlockFaultsTest, NeverGivesAWrongByteInRandomProgramsWithFaults) {
   const uint32_t seed = std::random_device()();
@@ -140,7 +141,8 @@ TEST_F(SharedBlockFaultsTest, NeverGivesAWrongByteInRandomProgramsWithFaults) {
             << "block " << row[i];
       }
     } else if (action < 92) {
-      // Both stop, so that nothing of before is stored after the reset.
+      // Both machines restart, so that no earlier block is stored after the
+      // reset.
       for (const int each : {0, 1}) {
         loaded += FiguresOf(*machines[each]).loaded_blocks;
         start(each);

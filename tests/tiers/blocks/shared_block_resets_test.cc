@@ -16,7 +16,7 @@ TEST_F(SharedBlockResetsTest, NothingOfAKindThatWasResetIsLoaded) {
   kind = one->Reset(kind);
   EXPECT_THAT(one->Load(kind, {1, 2}), Each(kMissingBlock));
   Await([&] { return Files().empty(); });
-  // While kinds are erased, nothing is stored.
+  // The tier stores nothing while it erases kinds, so this takes several tries.
   uint32_t next = 100;
   Await([&] {
     one->Store(kind, {next++}, 8);
@@ -45,7 +45,7 @@ TEST_F(SharedBlockResetsTest, ABlockThatIsStoredDuringAResetIsErased) {
   EXPECT_THAT(machine->Load(kind, {1}), Each(kMissingBlock));
 }
 
-// The block reaches the store when what was there is erased already.
+// The block reaches the store after the reset has erased what was there.
 TEST_F(SharedBlockResetsTest, ABlockThatIsStoredAfterAResetIsNotLoaded) {
   const auto machine = Machine();
   BlockKind kind = machine->Open("a", kShard);

@@ -23,7 +23,7 @@ TEST_F(SharedBlockTierTest, AnotherMachineLoadsWhatOneHasPublished) {
   const BlockKind kind = other->Open("a", kShard);
   ExpectHolds(*other, kind, numbers, other->Load(kind, numbers), 7);
   EXPECT_EQ(FiguresOf(*other).loaded_blocks, 3u);
-  // Other identities have nothing of it.
+  // A kind with another identity has none of these blocks.
   EXPECT_THAT(other->Load(other->Open("b", kShard), numbers),
               Each(kMissingBlock));
   EXPECT_THAT(other->cache().CheckInvariants(), testing::IsEmpty());
@@ -57,7 +57,7 @@ TEST_F(SharedBlockTierTest, WhatTheStoreHasLostIsStoredAgain) {
   EXPECT_EQ(FiguresOf(*machine).stored_blocks, 102u);
 }
 
-// The disk has blocks 1 to 3, and none has block 0.
+// The disk has blocks 1 to 3. Neither the disk nor the store has block 0.
 TEST_F(SharedBlockTierTest, NothingBehindAHoleOfAPrefixIsLoadedFromDisk) {
   const std::string folder = absl::StrCat(folder_, "/disk");
   const uint64_t bytes = uint64_t{16} << 20;

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that fails as it is told.
+// A store that fails as Faults says.
 class FaultyStore final : public RemoteStore {
  public:
   FaultyStore(std::unique_ptr<RemoteStore> store, Faults* faults)

@@ -19,32 +19,33 @@
 
 namespace pando {
 
-// How the calls of a store go wrong, or are watched.
+// Makes the calls of a store fail, or watches them.
 struct Faults {
   std::atomic<bool> fails = false;
   std::atomic<int> touches = 0;
-  std::atomic<int> touched = 0;        // keys
-  std::optional<PageHash> unreadable;  // a block that Get fails for
+  std::atomic<int> touched = 0;        // the keys of these calls
+  std::optional<PageHash> unreadable;  // Get fails for this block
   std::function<void()> before_call = [] {};
   std::function<void()> before_put = [] {};
   std::function<void()> after_put = [] {};
 };
 
-// Machines that share blocks in a folder. Calls of the folder meet `faults_`.
+// Starts machines that share blocks in a folder. Calls of the folder's store
+// meet `faults_`.
 class SharedMachines : public testing::Test {
  protected:
   using Numbers = std::vector<uint32_t>;
 
   static constexpr uint64_t kShard = 3'000;
   static constexpr uint64_t kMemory = 8 * TieredMemory::kExtentBytes;
-  // The store answers, however slow the machine is.
+  // The store answers before these timeouts, however slow the machine is.
   static constexpr SharedBlockTier::Timeouts kPatient = {
       .ask = absl::Hours(1), .get = absl::Hours(1), .put = absl::Hours(1)};
 
   SharedMachines();
   ~SharedMachines() override;
 
-  // Starts a machine, with a disk tier if its folder is given.
+  // Starts a machine. The machine has a disk tier if `disk` names a folder.
   std::unique_ptr<TieredMemory> Machine(
       std::string_view secret = "",
       const SharedBlockTier::Timeouts& timeouts = kPatient,

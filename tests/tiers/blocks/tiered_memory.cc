@@ -16,7 +16,7 @@
 namespace pando {
 namespace {
 
-// Between two looks at what threads have done.
+// The pause between two looks at what threads have done.
 constexpr absl::Duration kLookAgain = absl::Milliseconds(1);
 
 HostMemory MakeMemory(uint64_t bytes) {
@@ -25,7 +25,7 @@ HostMemory MakeMemory(uint64_t bytes) {
   return *std::move(memory);
 }
 
-// As an engine has it.
+// Maps the memory as an engine does.
 std::byte* Mapped(const HostMemory& memory) {
   auto fd = memory.Export();
   CHECK(fd.ok());
@@ -212,7 +212,7 @@ std::vector<BlockPlace> TieredMemory::Load(const BlockKind& kind,
                            .before = {},
                            .shape = shape,
                            .window = window};
-  // The lock keeps the blocks that were found, so that loads do not evict them.
+  // The locks keep the blocks that were found, so that loads do not evict them.
   std::vector<BlockLockId> locks;
   while (true) {
     locks.emplace_back(++last_id_);

@@ -19,7 +19,7 @@
 
 namespace pando {
 
-// Actions that a test runs where a server would have the turn.
+// Holds actions that a server would run in its turn. A test runs them with Run.
 class RequestedActions final : public TurnActions {
  public:
   Wakeup* AddWakeup(std::function<void()> action) override;
@@ -39,14 +39,14 @@ class RequestedActions final : public TurnActions {
   std::deque<Requested> wakeups_;
 };
 
-// Returns the files of blocks in a folder and below, in order. Lists them anew
-// when some go meanwhile.
+// Returns the files in a folder and in all folders below it, sorted. Lists the
+// files again if some disappear meanwhile.
 std::vector<std::filesystem::path> FilesIn(const std::string& folder);
-// Truncates a file of a block, or changes a byte of it.
+// Truncates the file of a block, or changes one byte of it.
 void Damage(const std::filesystem::path& file, std::mt19937& random);
 
-// The block memory of one pandod, an engine of it, and a tier. What is stored
-// in a folder outlives it.
+// The block memory of one pandod, with one engine and a tier. What is stored in
+// the tier's folder outlives this object.
 class TieredMemory {
  public:
   // A call that waits for a reset.
@@ -57,9 +57,9 @@ class TieredMemory {
   };
 
   static constexpr uint64_t kExtentBytes = uint64_t{64} << 10;
-  static constexpr uint32_t kKeyBytes = 40;  // more than a name has
+  static constexpr uint32_t kKeyBytes = 40;  // more than a block name has
 
-  // With a disk tier.
+  // Makes a memory with a disk tier in `folder`.
   TieredMemory(const std::string& folder, uint64_t memory_bytes,
                uint64_t tier_bytes, bool stores_at_once = true);
   TieredMemory(uint64_t memory_bytes, BlockTier::Config tier);
@@ -70,33 +70,37 @@ class TieredMemory {
   PrefixCache& cache() { return cache_; }
   SessionId session() const { return session_; }
 
-  // A kind with two shards of this size.
+  // Opens a kind with two shards of `shard_bytes` bytes.
   BlockKind Open(const std::string& identity, uint64_t shard_bytes);
-  // Waits until it is so for the pandods after this one, too.
+  // Resets a kind, and waits until the reset also holds for later pandods.
+  // Returns the renewed kind.
   BlockKind Reset(const BlockKind& kind);
-  // Whether it is so already; else `call` waits for it. The kind is renewed.
+  // Begins a reset, and renews the kind. Returns whether the reset holds
+  // already; if not, `call` waits for it.
   bool BeginReset(BlockKind& kind, Resumable& call);
   void Await(const WaitingReset& call);
 
   static std::string KeyOf(uint32_t number);
   static std::string KeysOf(const std::vector<uint32_t>& numbers);
-  // Reserves what is missing of a row of keys, writes `seed`'s bytes, and
-  // publishes them as a handler does. Returns which got places.
+  // Reserves blocks for the keys that have none, writes the bytes of `seed`,
+  // and publishes the blocks as a handler does. Returns the numbers of these
+  // blocks.
   std::vector<uint32_t> Store(const BlockKind& kind,
                               const std::vector<uint32_t>& numbers,
                               uint64_t seed);
-  // Waits until each was stored, dropped, or could not be. REQUIRES: the tier,
-  // the only one, had none of them, and no kind was reset since.
+  // Waits until each published block was stored or dropped, or could not be
+  // stored. REQUIRES: the only tier had none of these blocks, and no kind was
+  // reset since.
   void AwaitStores();
-  // Asks the tier, as a handler does. Returns how many steps it took.
+  // Asks the tier as a handler does. Returns the number of steps.
   size_t Ask(const AskedOfTier& asked, std::vector<BlockPlace>& places,
              uint32_t* found = nullptr);
-  // Until nothing of them is being loaded.
+  // Acquires blocks until none of them is being loaded. Returns their places.
   std::vector<BlockPlace> Load(const BlockKind& kind,
                                const std::vector<uint32_t>& numbers,
                                BlockShape shape = BlockShape::kEach,
                                uint32_t window = 0);
-  // Whether the block at a place has the bytes of its number and this seed.
+  // Returns whether the block at a place has the bytes of this number and seed.
   bool Holds(const BlockKind& kind, BlockPlace place, uint32_t number,
              uint64_t seed) const;
 

@@ -10,8 +10,8 @@ namespace {
 
 using Wanted = std::vector<uint32_t>;
 
-// One letter for each key: M in the memory, P pending there, k kept by the
-// tier, x neither.
+// Each letter stands for the block of one key: M is in the memory, P is pending
+// there, k is kept by the tier, x is in neither.
 Wanted WantedOf(std::string_view keys, BlockShape shape, uint32_t window = 0) {
   std::vector<BlockPlace> answers;
   std::vector<bool> kept;
@@ -41,7 +41,7 @@ TEST(WantedBlocksTest, OfAPrefixThoseBeforeTheFirstThatIsNowhere) {
 TEST(WantedBlocksTest, OfAWindowTheLastRowThatIsLongEnough) {
   EXPECT_EQ(WantedOf("kkkkxMk", BlockShape::kWindow, 3), (Wanted{1, 2, 3}));
   EXPECT_EQ(WantedOf("kkkMkk", BlockShape::kWindow, 3), (Wanted{4, 5}));
-  // The beginning counts when there is no such row.
+  // The row at the beginning counts if no row is long enough.
   EXPECT_EQ(WantedOf("kMxk", BlockShape::kWindow, 3), (Wanted{0}));
   EXPECT_EQ(WantedOf("xkxk", BlockShape::kWindow, 2), Wanted{});
 }

@@ -1,5 +1,5 @@
-// PageMovers, with peers that keep to the protocol, and with others. They are
-// threads of this process, on a real socket.
+// Tests PageMovers with peers that follow the protocol and with peers that
+// break it. The peers are in this process, and connect to a real socket.
 #include "tiers/copying/page_movers.h"
 
 #include <sys/socket.h>
@@ -70,7 +70,7 @@ class PageMoversTest : public testing::Test {
     return socket;
   }
 
-  // The answer of pandod to this hello.
+  // Says hello to pandod, and returns its answer.
   static mover::Welcome Greet(const UniqueFd& socket,
                               const std::string& device = "host",
                               uint64_t magic = mover::kMagic) {
@@ -82,7 +82,7 @@ class PageMoversTest : public testing::Test {
     return welcome;
   }
 
-  // A mover that has said that it copies.
+  // Returns the socket of a mover that has told pandod that it can copy.
   UniqueFd Ready() const {
     UniqueFd socket = Connect();
     EXPECT_STREQ(Greet(socket).refusal.data(), "");
@@ -91,7 +91,7 @@ class PageMoversTest : public testing::Test {
     return socket;
   }
 
-  // Until another mover of the device is welcome.
+  // Waits until pandod accepts another mover of the device.
   void AwaitPlace() const {
     while (Greet(Connect()).refusal[0] != 0) std::this_thread::yield();
   }
@@ -164,7 +164,7 @@ TEST_F(PageMoversTest, AnswersThatNobodyWaitsForAreIgnored) {
   EXPECT_TRUE(absl::IsInternal(copied));
 }
 
-// Its process, which is this one, has not ended: it may still copy.
+// The mover's process, which is this one, has not ended, so it may still copy.
 TEST_F(PageMoversTest, ACopyIsWaitedForAfterTheConnectionWasLost) {
   std::optional<UniqueFd> socket = Ready();
   std::optional<absl::Status> copied;
@@ -173,7 +173,7 @@ TEST_F(PageMoversTest, ACopyIsWaitedForAfterTheConnectionWasLost) {
   NextOrder(*socket);
   socket.reset();
   while (movers_->AreReady()) std::this_thread::yield();
-  // Says hello again, and so that it copies nothing any more.
+  // With a new hello, the process says that it has stopped all copies.
   const UniqueFd again = Ready();
   caller.join();
   EXPECT_TRUE(absl::IsUnavailable(*copied));

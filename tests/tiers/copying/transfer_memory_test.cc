@@ -1,4 +1,4 @@
-// The memory that pages pass through.
+// Tests the memory that pages pass through.
 #include "tiers/copying/transfer_memory.h"
 
 #include <algorithm>

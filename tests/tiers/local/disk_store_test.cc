@@ -23,7 +23,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr uint64_t kBlockBytes = 5000;  // two units of the disk
+constexpr uint64_t kBlockBytes = 5000;  // takes two disk units of 4,096 bytes
 constexpr uint64_t kMaxBytes = 100'000;
 
 struct FreeBuffer {
@@ -101,7 +101,7 @@ TEST_F(DiskStoreTest, TheFilesTakeNoMoreThanTheyMay) {
     struct stat status;
     ASSERT_EQ(stat(file.path().c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0600u);
-    // The room is taken, not only promised.
+    // The room is allocated, not only promised by the file's size.
     EXPECT_GE(status.st_blocks * 512, status.st_size);
     bytes += file.file_size();
   }
@@ -150,7 +150,7 @@ TEST_F(DiskStoreTest, WhatAKilledProcessWroteIsFound) {
     const auto store = Open();
     WriteTo(*store, 3, 33);
     WriteTo(*store, 5, 55);
-    // The block in slot 3 is being replaced.
+    // The process is killed while it replaces the block in slot 3.
     WriteBlock(*store, 3, 34);
     kill(getpid(), SIGKILL);
   }

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 constexpr uint64_t kBlockBytes = 1000;
 constexpr uint64_t kSlotBytes = 1024;
 
-// The kernel's flags for the memory that an address lies in.
+// Returns the kernel's flags for the memory that contains an address.
 std::string FlagsOf(const void* address) {
   const auto wanted = reinterpret_cast<uintptr_t>(address);
   std::ifstream maps("/proc/self/smaps");

@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, IoThreadsTest,
                            return way.param == Way::kRing ? "Ring" : "Plain";
                          });
 
-// A pipe gives nothing until it is written to, as a disk that hangs.
+// A pipe without data stands for a disk that hangs.
 TEST(IoRingThreadsTest, AThreadWorksOnOthersWhileABlockDoesNotCome) {
   const UniqueFd file = MakeFile();
   ASSERT_EQ(ftruncate(file.get(), 100 * kBlockBytes), 0);
@@ -149,7 +149,9 @@ TEST(IoRingThreadsTest, AThreadWorksOnOthersWhileABlockDoesNotCome) {
   queues.push_back(MakeQueue(Way::kRing));
   IoThreads threads(std::move(queues), kBlockBytes, kAlignment);
 
-  std::vector<size_t> ended;  // by one thread, which this one waits for
+  // One thread adds to `ended`, and this thread waits for it: no lock is
+  // needed.
+  std::vector<size_t> ended;
   absl::Notification others_have_ended;
   const std::vector<std::byte> late(kBlockBytes, std::byte{7});
   std::thread disk([&] {

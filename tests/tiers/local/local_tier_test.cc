@@ -46,7 +46,7 @@ std::unique_ptr<HostKvPool> MakePool(LayoutOrder order) {
   return *std::move(pool);
 }
 
-// The pages of a pool as a worker fills and reads them.
+// Fills and reads the pages of a pool as a worker does.
 class Pages {
  public:
   explicit Pages(const KvPool& pool) : pages_(*MappedPages::Map(pool)) {}
@@ -81,7 +81,7 @@ class LocalTierTest : public testing::TestWithParam<LayoutOrder> {
     EXPECT_TRUE(store.ok()) << store.status();
     return std::make_unique<LocalTier>(std::move(pages), *std::move(store));
   }
-  // Changes one byte of the first segment.
+  // Changes the byte at `offset` in the first segment.
   void Flip(std::streamoff offset) {
     std::fstream file(folder_ + "/segment-00000",
                       std::ios::in | std::ios::out | std::ios::binary);
@@ -117,7 +117,7 @@ TEST_P(LocalTierTest, PagesComeBackBitEqualAlsoAfterARestart) {
 
 TEST_P(LocalTierTest, PagesComeBackWhereTheSandboxForbidsIoUring) {
   const auto pool = MakePool(GetParam());
-  // Or forbids no more than its use.
+  // A sandbox may forbid making a ring, or only using one.
   for (const unsigned forbidden : {SYS_io_uring_setup, SYS_io_uring_enter}) {
     Pages pages(*pool);
     for (const PageId page : first_) pages.Fill(page, page.value());
@@ -210,7 +210,8 @@ TEST_P(LocalTierTest, AFlippedBitIsAMissAndIsForgotten) {
     const auto tier = Open(*pool);
     tier->Store(kNs, Hashes(0, 3), 0, first_, Confirm);
   }
-  // A block of 4,608 bytes takes 8,192; this is the second one.
+  // The last byte of the second block is changed: a block of 4,608 bytes takes
+  // up 8,192 bytes on the disk.
   Flip(8192 + 4607);
   const auto tier = Open(*pool);
   EXPECT_EQ(tier->Load(Hashes(0, 3), second_), 1u);
@@ -262,7 +263,7 @@ TEST_P(LocalTierTest, TheTierOfAKilledStoreHasNoPageOfIt) {
   EXPECT_EQ(Open(*pool)->CountStored(Hashes(0, 3)), 2u);
 }
 
-// The tokens of a prompt of pages of four, counted up from 0.
+// Returns the tokens of a prompt, four for each page, counting up from 0.
 std::vector<Token> TokensOf(size_t pages) {
   std::vector<Token> tokens(4 * pages);
   std::iota(tokens.begin(), tokens.end(), 0);
@@ -297,8 +298,8 @@ TEST_P(LocalTierTest, WhoFollowsIsToldWhatIsStoredAndWhatIsGone) {
   }
   tier->Forget(kNs);
   EXPECT_EQ(tier->TakeChanges().size(), 3u);
-  // A block that comes back before it was said to be gone is told in this
-  // order.
+  // If a block is stored, forgotten and stored again before the changes are
+  // taken, the changes come in that order.
   tier->EraseForgotten();
   tier->Store(kNs, Hashes(0, 1), 0, std::span(first_).first(1), Confirm);
   tier->Tell(prompt);
@@ -344,7 +345,8 @@ TEST_P(LocalTierTest, ChangesThatNobodyTakesAreBounded) {
     tier.Store(kNs, hashes, 0, from, Confirm);
     tier.Tell({{}, tokens, hashes, 4});
   };
-  // Each takes the slots of an earlier one, which is then gone.
+  // Once the tier is full, each prompt takes the slots of an earlier prompt,
+  // whose blocks are then gone.
   size_t next = 0;
   for (; next < kMost; next += kPrompt) store_and_tell(next);
   std::set<PageHash> known;
@@ -361,8 +363,9 @@ TEST_P(LocalTierTest, ChangesThatNobodyTakesAreBounded) {
   const size_t told = take();
   EXPECT_GE(told, kMost);
   EXPECT_LE(told, kMost + 2 * kSlots);
-  EXPECT_TRUE(known.empty());  // all that was told of is gone
-  // From then on all is told of again, also what was not when it was stored.
+  EXPECT_TRUE(known.empty());  // each reported block is gone
+  // Now that the changes are taken, blocks are reported again, also those that
+  // were not reported when they were stored.
   store_and_tell(next - kPrompt);
   store_and_tell(next);
   take();

@@ -97,7 +97,8 @@ TEST(TierIndexTest, RestoredBlocksKeepTheirSlots) {
   EXPECT_FALSE(index.Restore(HashOf(1), kNs, {1, 13}));
   EXPECT_EQ(index.BeginLoad(HashOf(1))->slot, 2u);
   EXPECT_EQ(index.BeginStore(HashOf(3), kNs), 1u);
-  // The block that was restored first goes first, unless it is read.
+  // The block that was restored first is evicted first, unless it is being
+  // read.
   EXPECT_EQ(index.BeginStore(HashOf(4), kNs), 0u);
 }
 
@@ -112,7 +113,7 @@ TEST(TierIndexTest, WhatIsForgottenKeepsItsSlotUntilItIsErased) {
   EXPECT_FALSE(Has(index, 1));
   EXPECT_TRUE(Has(index, 2));
   EXPECT_TRUE(index.ForgetAll(kNs).empty());
-  // The other one makes room.
+  // The block of the other namespace is evicted to make room.
   EXPECT_EQ(index.BeginStore(HashOf(3), kNs), 1u);
   EXPECT_FALSE(index.BeginStore(HashOf(4), kNs).has_value());
   index.EndLoad(HashOf(1), false);
@@ -148,7 +149,7 @@ TEST(TierIndexTest, WhatWasToldOfIsGoneOnceHoweverItGoes) {
     ASSERT_TRUE(Store(index, number));
     ASSERT_TRUE(index.Tell(HashOf(number)));
   }
-  ASSERT_TRUE(Store(index, 4));  // in the slot of 1, and never told of
+  ASSERT_TRUE(Store(index, 4));  // takes the slot of 1; is never reported
   EXPECT_EQ(index.TakeGone(), Hashes(1, 1));
   ASSERT_TRUE(index.BeginLoad(HashOf(2)).has_value());
   index.EndLoad(HashOf(2), false);
@@ -162,7 +163,8 @@ TEST(TierIndexTest, WhatWasToldOfIsGoneOnceHoweverItGoes) {
   EXPECT_TRUE(index.Tell(HashOf(1)));
 }
 
-// A model that keeps the stored blocks in a plain list, the oldest use first.
+// Compares TierIndex with a plain list of the stored blocks, the oldest use
+// first.
 class ModelTest : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(ModelTest, ManyOperationsAgreeWithAPlainList) {

@@ -13,7 +13,8 @@
 
 namespace pando {
 
-// A server that sends a text, in parts of a size, then closes the connection.
+// A connection to a server that sends a text in parts of `part_bytes` bytes and
+// then closes the connection.
 class ByteStreamOf final : public ByteStream {
  public:
   ByteStreamOf(std::string text, size_t part_bytes)

@@ -28,7 +28,8 @@ RedisCommand Get(const std::string& key) {
   return {.key = key, .request = RespRequest({"GET", key})};
 }
 
-// The first key from `number` on with a slot in that half of them.
+// Returns the first key from `number` on that has a slot in this half of the
+// slots.
 std::string KeyOfHalf(int half, int number = 0) {
   while (true) {
     std::string key = absl::StrCat("key", number++);
@@ -36,8 +37,8 @@ std::string KeyOfHalf(int half, int number = 0) {
   }
 }
 
-// The answer to CLUSTER SLOTS where each of these has a half; null: no node has
-// it.
+// Returns the answer to CLUSTER SLOTS if each of these servers has one half of
+// the slots. If a server is null, no node has its half.
 std::string Halves(const std::vector<const ScriptedServer*>& servers) {
   std::string ranges;
   int count = 0;
@@ -56,8 +57,8 @@ std::string SentTo(const char* how, const ScriptedServer& other) {
   return absl::StrCat("-", how, " 1 127.0.0.1:", other.address().port, "\r\n");
 }
 
-// Two nodes, the first of which says who has what. A test says what each
-// answers.
+// Starts two nodes. A test decides which slots each of them reports, and what
+// it answers.
 class RedisClientTest : public testing::Test {
  protected:
   ScriptedServer::Answer AnswerOf(size_t node) {
@@ -83,7 +84,7 @@ class RedisClientTest : public testing::Test {
       [](const std::string&) { return "+first\r\n"; },
       [](const std::string&) { return "+second\r\n"; },
   };
-  // The answer of each to CLUSTER SLOTS.
+  // The answer of each node to CLUSTER SLOTS.
   std::vector<std::string> slots_;
   ScriptedServer first_{AnswerOf(0)};
   ScriptedServer second_{AnswerOf(1)};

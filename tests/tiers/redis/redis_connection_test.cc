@@ -25,7 +25,7 @@ absl::Time Late() { return MonotonicNow() + absl::Minutes(2); }
 
 std::string Ok(const std::string&) { return "+OK\r\n"; }
 
-// A file with a password, which may be changed.
+// A file that contains a password. Write replaces the password.
 class PasswordFile {
  public:
   explicit PasswordFile(const std::string& password) { Write(password); }

@@ -25,7 +25,8 @@ class RedisNodesTest : public testing::Test {
   void GiveBack(std::unique_ptr<RedisConnection> connection) {
     nodes_.GiveBack(server_.address(), std::move(connection));
   }
-  // The server answers each only after it has accepted those before.
+  // Returns how many connections there were. The server answers a connection
+  // only after it has accepted all earlier ones, so all are counted.
   size_t connections() {
     std::unique_ptr<RedisConnection> last = Take();
     std::vector<iovec> parts;
@@ -64,7 +65,8 @@ TEST_F(RedisNodesTest, OneThatTheServerHasClosedIsNotTaken) {
   GiveBack(std::move(one));
   EXPECT_EQ(connections(), 1u);
   server_.CloseAll();
-  // It takes a moment until the end of the connection is seen here.
+  // The client notices a moment later that the server has closed the
+  // connection.
   while (closed->IsQuiet()) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_EQ(connections(), 2u);
 }
@@ -84,7 +86,8 @@ TEST_F(RedisNodesTest, MoreThanNodesOfAClusterNeedAreNotKept) {
   std::vector<std::unique_ptr<RedisConnection>> taken;
   for (size_t i = 0; i <= kMost; ++i) taken.push_back(Take());
   for (auto& connection : taken) GiveBack(std::move(connection));
-  // The last one was kept, after the others had been closed.
+  // One connection too many was given back: it was kept, and all others were
+  // closed.
   const auto kept = Take();
   const auto added = Take();
   EXPECT_EQ(connections(), kMost + 3);

@@ -15,14 +15,15 @@ using Kind = RespReply::Kind;
 
 constexpr absl::Time kNoDeadline = absl::InfiniteFuture();
 
-// The first reply of a text that comes in parts of one byte, so that each
-// boundary lies between two of them.
+// Returns the first reply of a text that comes in parts of one byte, so that
+// each boundary in the text lies between two parts.
 absl::StatusOr<RespReply> FirstReply(const std::string& text) {
   ByteStreamOf stream(text, 1);
   return RespReader(&stream).Read(RespReader::kMaxReply, kNoDeadline);
 }
 
-// A value of so many bytes, between two bytes that must not be written to.
+// Reads a value of `bytes` bytes into memory between two bytes that must not
+// change.
 struct ReadValue {
   explicit ReadValue(const std::string& text, size_t bytes = 5,
                      size_t part_bytes = 1)
@@ -170,7 +171,7 @@ TEST(RespReaderTest, RepliesThatAreTooLongAreErrors) {
   EXPECT_FALSE(FirstReply(absl::StrCat("+x", line, "\r\n")).ok());
   EXPECT_FALSE(
       FirstReply(absl::StrCat("$", RespReader::kMaxReply + 1, "\r\n")).ok());
-  // It is refused although the elements come.
+  // An array of too many elements is refused even if all of them come.
   const size_t elements = RespReader::kMaxReply / RespReader::kElementBytes;
   EXPECT_TRUE(FirstReply(absl::StrCat("*", elements, "\r\n",
                                       repeated(elements, ":1\r\n")))

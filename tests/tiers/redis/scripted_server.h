@@ -16,13 +16,14 @@
 
 namespace pando {
 
-// A server on a port of this machine that answers commands as a test says,
-// where a real one would need to be brought to do so: a cluster that moves
-// slots, a server that breaks off. Owned by a test; thread-safe.
+// A server on a port of this machine that answers commands as a test says.
+// Tests use this server for situations that a real server rarely shows: a
+// cluster moves slots, or a connection breaks off. Owned by a test;
+// thread-safe.
 class ScriptedServer {
  public:
-  // Returns the reply to a command, whose words have a space between; kClose
-  // closes the connection.
+  // Returns the reply to a command. The words of the command are separated by
+  // spaces. The reply kClose closes the connection.
   using Answer = std::function<std::string(const std::string& command)>;
   static constexpr char kClose[] = "close";
 
@@ -30,11 +31,11 @@ class ScriptedServer {
   ~ScriptedServer();
 
   const RedisAddress& address() const { return address_; }
-  // How many were opened so far.
+  // The number of connections that were opened so far.
   size_t connections() const;
-  // All that were received so far, in their order.
+  // All commands that were received so far, in their order.
   std::vector<std::string> commands() const;
-  // Closes the connections that are open, and goes on listening.
+  // Closes the open connections, and goes on listening.
   void CloseAll();
 
  private:
@@ -42,7 +43,7 @@ class ScriptedServer {
     explicit Connection(UniqueFd socket)
         : fd(socket.get()), stream(std::move(socket)) {}
 
-    const int fd;  // of the stream
+    const int fd;  // owned by `stream`
     SocketStream stream;
     std::thread thread;
   };

@@ -39,7 +39,7 @@ struct Pair {
 
 TEST(SocketStreamTest, AllPartsArriveThoughTheSocketTakesThemInPieces) {
   Pair pair;
-  // More parts than one call takes, some of them empty.
+  // One system call cannot take so many parts, some of which are empty.
   std::vector<std::string> texts;
   std::string all;
   for (size_t i = 0; i < 3'000; ++i) {
@@ -105,7 +105,7 @@ TEST(ConnectToTest, WhereNobodyListensIsAnError) {
       ConnectTo({.host = "/nowhere/redis.sock"}, Late()).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(
       ConnectTo({.host = "/" + std::string(200, 'a')}, Late()).status()));
-  // A port that was free a moment ago.
+  // This socket takes a port, but does not listen yet.
   const UniqueFd taken(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
   address.sin_family = AF_INET;

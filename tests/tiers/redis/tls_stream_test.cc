@@ -31,7 +31,7 @@ constexpr char kHost[] = "127.0.0.1";
 absl::Time Late() { return MonotonicNow() + absl::Minutes(2); }
 absl::Time Soon() { return MonotonicNow() + absl::Milliseconds(20); }
 
-// A key, and a certificate for kHost that it signs itself.
+// A key, and a certificate for kHost that this key has signed.
 class Certificate {
  public:
   Certificate() : key_(EVP_EC_gen("P-256")), certificate_(X509_new()) {
@@ -73,7 +73,7 @@ class Certificate {
   X509* const certificate_;
 };
 
-// The server's end of a connection, in blocking calls.
+// The server's end of a connection. All calls block.
 class Peer {
  public:
   Peer(SSL_CTX* context, int fd) : ssl_(SSL_new(context)), fd_(fd) {
@@ -88,12 +88,12 @@ class Peer {
     size_t bytes = 0;
     EXPECT_EQ(SSL_write_ex(ssl_, text.data(), text.size(), &bytes), 1);
   }
-  // Past TLS.
+  // Writes bytes to the socket without TLS.
   void WriteRaw(const std::string& text) {
     EXPECT_EQ(send(fd_, text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
-  // Until `count` bytes have come, or the end.
+  // Reads until `count` bytes have come or the connection ends.
   std::string Read(size_t count) {
     std::string text(count, 0);
     size_t done = 0;
@@ -129,7 +129,7 @@ class TlsStreamTest : public testing::Test {
     std::filesystem::remove_all(folder_);
   }
 
-  // The context of a client that trusts this certificate alone.
+  // Returns the context of a client that trusts only this certificate.
   SslContext TrustOf(const Certificate& certificate) {
     const std::string path = folder_ / "ca.pem";
     certificate.WriteTo(path);
@@ -138,13 +138,14 @@ class TlsStreamTest : public testing::Test {
     return *std::move(context);
   }
 
-  // Connects to a server that does `serve` in a thread, then closes.
+  // Connects to a server that calls `serve` in a thread and then closes the
+  // connection.
   absl::StatusOr<std::unique_ptr<TlsStream>> Open(
       std::function<void(Peer&)> serve, const std::string& host = kHost,
       absl::Time deadline = Late()) {
     int fds[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
-    // So that a large value takes many writes.
+    // With a small buffer, a large value takes many writes.
     const int bytes = 4096;
     setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     EXPECT_EQ(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
@@ -156,7 +157,7 @@ class TlsStreamTest : public testing::Test {
     return TlsStream::Open(client_context_.get(), UniqueFd(fds[0]), host,
                            deadline);
   }
-  // The same, once hands are shaken.
+  // Connects like Open, but the server completes the handshake before `serve`.
   std::unique_ptr<TlsStream> Connect(std::function<void(Peer&)> serve) {
     auto stream = Open([serve = std::move(serve)](Peer& peer) {
       ASSERT_TRUE(peer.Accept());
@@ -305,7 +306,7 @@ TEST_F(TlsStreamTest, AWriteToAServerThatHasLeftIsAnError) {
   EXPECT_TRUE(absl::IsUnavailable(stream->Write({PartOf(body)}, Late())));
 }
 
-// The last message of the client's handshake.
+// Returns the last message of the client's handshake.
 std::string FinishedOf(SSL* ssl) {
   std::string message(EVP_MAX_MD_SIZE, 0);
   message.resize(SSL_get_peer_finished(ssl, message.data(), message.size()));
@@ -319,7 +320,7 @@ TEST_F(TlsStreamTest, ARenegotiationIsRefused) {
   auto stream = Connect([&](Peer& peer) {
     first = FinishedOf(peer.ssl());
     EXPECT_EQ(SSL_renegotiate(peer.ssl()), 1);
-    EXPECT_EQ(SSL_do_handshake(peer.ssl()), 1);  // asks the client for one
+    EXPECT_EQ(SSL_do_handshake(peer.ssl()), 1);  // asks for a handshake
     peer.Write("x");
     EXPECT_EQ(peer.Read(1), "");
     last = FinishedOf(peer.ssl());

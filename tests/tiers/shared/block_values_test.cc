@@ -42,7 +42,7 @@ class BlockValuesTest : public testing::Test {
   BlockValues Values(std::unique_ptr<SharedKey> key) {
     return BlockValues(*MappedPages::Map(*pool_), kDigest, std::move(key));
   }
-  // The first page, sealed.
+  // Returns the sealed value of the first page.
   static std::vector<std::byte> Sealed(const BlockValues& values) {
     std::vector<std::byte> value(values.value_bytes());
     EXPECT_TRUE(values.CopyOut(PageId(0), value).ok());

@@ -46,7 +46,7 @@ TEST(DeadlineThreadsTest, WhatHangsIsGivenUpAndWhatWaitsNeverBegins) {
     ++*begun;
     go_on.WaitForNotification();
   });
-  // It may not even have begun within the time.
+  // A slow machine may not even begin a piece within kShort.
   while (*begun == 0) EXPECT_FALSE(threads.Run(pieces, kShort));
   go_on.Notify();
   EXPECT_TRUE(threads.Run({[] {}}, kLong));
@@ -57,7 +57,7 @@ TEST(DeadlineThreadsTest, OthersWorkWhileOneHangs) {
   absl::Notification go_on;
   absl::Notification hangs;
   DeadlineThreads threads(2);
-  // Work that has not begun in time is not done at all.
+  // Work that has not begun in time is never done, so it is tried again.
   while (!hangs.HasBeenNotified()) {
     EXPECT_FALSE(threads.Run({[&] {
                                hangs.Notify();

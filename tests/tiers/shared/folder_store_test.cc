@@ -1,5 +1,5 @@
-// The features of a folder alone; remote_store_contract_test.cc has those of
-// each store.
+// Tests what only FolderStore does; remote_store_contract_test.cc tests what
+// every store does.
 #include "tiers/shared/folder_store.h"
 
 #include <unistd.h>
@@ -35,7 +35,7 @@ BlockKey KeyOf(size_t number, uint64_t ns = kNs) {
           .ordinal = static_cast<uint32_t>(number)};
 }
 
-// A value for each number.
+// Returns the value of the block with this number.
 std::vector<std::byte> ValueOf(size_t number) {
   return std::vector<std::byte>(kValueBytes, static_cast<std::byte>(number));
 }
@@ -62,7 +62,8 @@ class FolderStoreTest : public testing::Test {
     store_->Put({&block, 1}, used, absl::InfiniteFuture());
     return block.status;
   }
-  // How many of the numbers up to `count` are there.
+  // Returns how many of the blocks 0, 1, ... the store has before the first one
+  // that it lacks; at most `count`.
   size_t CountPresent(size_t count, uint64_t ns = kNs) {
     std::vector<BlockKey> keys;
     for (size_t i = 0; i < count; ++i) keys.push_back(KeyOf(i, ns));
@@ -76,7 +77,7 @@ class FolderStoreTest : public testing::Test {
     store.Get({&block, 1}, absl::InfiniteFuture());
     return block.status;
   }
-  // The files that hold blocks, or begin to.
+  // Returns the files of blocks, whether complete or not.
   std::vector<fs::path> Files() {
     std::vector<fs::path> files;
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
@@ -125,7 +126,7 @@ TEST_F(FolderStoreTest, TouchSaysWhatIsThereAndWhatIsAheadIsUsedLater) {
   const std::vector<BlockKey> keys = {KeyOf(1), KeyOf(2), KeyOf(3), KeyOf(4)};
   EXPECT_EQ(*store_->Touch(keys, absl::Now(), absl::InfiniteFuture()),
             (std::vector<bool>{true, true, false, true}));
-  // Their names are in the order of their numbers.
+  // The files' names are in the order of the blocks' numbers.
   std::vector<fs::path> files = Files();
   std::ranges::sort(files);
   ASSERT_EQ(files.size(), 3u);
@@ -195,7 +196,7 @@ TEST_F(FolderStoreTest, StockIsTakenOfWhatIsWholeAndTheRestIsRemoved) {
   ASSERT_TRUE(Put(3).ok());
   for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
     if (!entry.is_regular_file()) continue;
-    // As a writer leaves it that is killed.
+    // A copy stands for the file that a killed writer leaves.
     fs::copy_file(entry.path(), entry.path().parent_path() / ".killed-1");
     break;
   }
@@ -212,7 +213,7 @@ TEST_F(FolderStoreTest, StockIsTakenOfWhatIsWholeAndTheRestIsRemoved) {
   for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
     EXPECT_FALSE(entry.path().filename().native().starts_with('.'));
   }
-  // The visits end when one says so.
+  // The visits end when a visitor returns false.
   size_t visits = 0;
   store_->TakeStock([&](const FolderStore::Found&) { return ++visits > 1; });
   EXPECT_EQ(visits, 1u);
@@ -220,7 +221,7 @@ TEST_F(FolderStoreTest, StockIsTakenOfWhatIsWholeAndTheRestIsRemoved) {
 
 TEST_F(FolderStoreTest, WhatCannotBeWrittenLeavesNothing) {
   ASSERT_TRUE(Put(0).ok());
-  // A folder where the file is to be.
+  // A folder takes the name of the file.
   const fs::path file = Files()[0];
   fs::remove(file);
   fs::create_directories(file / "in the way");

@@ -1,5 +1,5 @@
-// The contract of each shared store (tiers/shared/remote_store.h), on which
-// RemoteTier relies.
+// Tests the contract of every shared store (tiers/shared/remote_store.h), on
+// which RemoteTier relies.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -35,13 +35,13 @@ constexpr uint64_t kOtherNs = 8;
 
 absl::Time Late() { return MonotonicNow() + absl::Minutes(2); }
 
-// Where the blocks of one test are.
+// The place that has the blocks of one test.
 class Place {
  public:
   virtual ~Place() = default;
-  // Why there is none here; empty: there is one.
+  // Returns why there is no such place here; empty if there is one.
   virtual std::string why_not() const { return ""; }
-  // The store as a process sees it that was started for this model.
+  // Opens the store as a process does that was started for this model.
   virtual std::unique_ptr<RemoteStore> Open(uint64_t model) = 0;
 };
 
@@ -63,9 +63,9 @@ class FolderPlace final : public Place {
   const fs::path folder_ = MakeFolder();
 };
 
-// A server of Redis on a Unix socket, which keeps nothing on disk. Debian's
-// redis-server is redis-check-rdb under another name, and a service that starts
-// when it is installed.
+// A Redis server on a Unix socket that keeps nothing on disk. Debian's
+// redis-server is the program redis-check-rdb under another name, in a package
+// that also starts a service when it is installed.
 class RedisPlace final : public Place {
  public:
   RedisPlace() {
@@ -173,7 +173,8 @@ class RemoteStoreContract : public testing::TestWithParam<Kind> {
     if (!block.status.ok()) return block.status;
     return value;
   }
-  // How many of the blocks 0, 1, ... are there.
+  // Returns how many of the blocks 0, 1, ... the store has before the first one
+  // that it lacks; at most `count`.
   size_t CountPresent(size_t count, uint64_t ns = kNs) {
     std::vector<BlockKey> keys;
     for (size_t i = 0; i < count; ++i) keys.push_back(KeyOf(i, ns));
@@ -225,7 +226,7 @@ TEST_P(RemoteStoreContract, AValueOfAnotherLengthIsALoss) {
     ASSERT_TRUE(Put(*store_, bytes, kNs, bytes).ok());
     EXPECT_TRUE(absl::IsDataLoss(Get(*store_, bytes).status())) << bytes;
   }
-  // The next call is not disturbed by what was not read.
+  // The bytes that were not read do not disturb the next call.
   ASSERT_TRUE(Put(0).ok());
   EXPECT_EQ(*Get(*store_, 0), ValueOf(0));
 }

@@ -27,20 +27,20 @@ namespace {
 constexpr uint32_t kPages = 16;
 constexpr uint64_t kNs = 5;
 constexpr uint64_t kDigest = 11;
-// The fake store answers, however slow the machine is.
+// The fake store answers before these timeouts, however slow the machine is.
 constexpr RemoteTier::Timeouts kPatient = {
     .ask = absl::Hours(1), .get = absl::Hours(1), .put = absl::Hours(1)};
 
-// A store in memory that fails and lies as it is told.
+// A store in memory that fails and lies as a test orders.
 class FakeStore final : public RemoteStore {
  public:
   struct Orders {
     absl::Status get;
-    std::set<PageHash> lost;  // of which it says and gives nothing
+    std::set<PageHash> lost;  // blocks that it hides
     absl::Status put;
     absl::Status ask;
     std::function<void()> after_put = [] {};
-    absl::Notification* may_free = nullptr;  // what was erased; null: it may
+    absl::Notification* may_free = nullptr;  // null: FreeSome does not wait
   };
   using Values = std::map<PageHash, std::vector<std::byte>>;
 
@@ -159,7 +159,7 @@ class RemoteTierTest : public testing::Test {
     EXPECT_TRUE(pages_->CopyOut(page, block.data()).ok());
     return block;
   }
-  // Stores as many pages from the front of the pool.
+  // Stores as many pages as `prompt` has, from the front of the pool.
   void Store(std::span<const PageHash> prompt, bool is_confirmed = true) {
     std::vector<PageId> pages;
     for (uint32_t i = 0; i < prompt.size(); ++i) {
@@ -170,7 +170,7 @@ class RemoteTierTest : public testing::Test {
     tier_->Store(kNs, prompt, 0, pages, [&] { return is_confirmed; });
     tier_->EndPrompt();
   }
-  // Into the back of the pool.
+  // Loads blocks into the back of the pool.
   size_t Load(std::span<const PageHash> run) {
     std::vector<PageId> pages;
     for (uint32_t i = 0; i < run.size(); ++i) {
@@ -189,7 +189,7 @@ class RemoteTierTest : public testing::Test {
   FakeStore::Values values_;
   const std::unique_ptr<HostKvPool> pool_;
   const std::unique_ptr<MappedPages> pages_;
-  FakeStore* store_ = nullptr;  // the tier's
+  FakeStore* store_ = nullptr;  // owned by the tier
   std::unique_ptr<RemoteTier> tier_;
   const std::vector<PageHash> prompt_ = Hashes(0, 6);
 };
@@ -233,7 +233,7 @@ TEST_F(RemoteTierTest, BlocksThatCannotBeCopiedInAreAMissAndStay) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Load(prompt_), 0u);
   EXPECT_EQ(tier_->figures().damaged_pages, 0u);
   EXPECT_EQ(tier_->figures().failed_reads, 5u);
-  // The store is not to blame.
+  // The tier does not blame the store for copies that fail.
   EXPECT_FALSE(tier_->figures().are_loads_refused);
   copies_.in = absl::OkStatus();
   EXPECT_EQ(Load(prompt_), 6u);
@@ -377,7 +377,7 @@ TEST_F(RemoteTierTest, WhatWasForgottenIsStoredAgain) {
   Store(prompt_);
   tier_->Forget(std::nullopt);
   EXPECT_EQ(tier_->CountStored(prompt_), 0u);
-  // Nothing is stored before all is erased.
+  // The tier stores nothing until all is erased, so this takes several tries.
   while (tier_->CountStored(prompt_) < prompt_.size()) Store(prompt_);
   EXPECT_EQ(Load(prompt_), 6u);
 }
@@ -390,7 +390,7 @@ TEST_F(RemoteTierTest, NobodyWaitsUntilWhatWasForgottenIsFreed) {
   while (tier_->CountStored(prompt_) < prompt_.size()) Store(prompt_);
   EXPECT_EQ(Load(prompt_), 6u);
   may_free.Notify();
-  tier_.reset();  // its thread still uses the notification
+  tier_.reset();  // the tier's thread uses the notification
 }
 
 }  // namespace

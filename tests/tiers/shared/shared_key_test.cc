@@ -40,7 +40,7 @@ class SharedKeyTest : public testing::Test {
   const std::string secret_ = std::string(SharedKey::kMinBytes, 's');
 };
 
-// The second test case of RFC 4231.
+// The key, the text and the signature are the second test case of RFC 4231.
 TEST_F(SharedKeyTest, ASignatureIsTheHmacOfBothParts) {
   const SharedKey key(BytesOf("Jefe"));
   const SharedKey::Mac mac =
