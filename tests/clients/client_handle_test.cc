@@ -1,5 +1,5 @@
-// Prefix handles, the scoring of queues, waits for pending pages and calls that
-// are repeated, against a real pandod.
+// Tests prefix handles, the scoring of several prompts at once, waits for
+// pending pages, and calls that are repeated, against a real pandod.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ uint32_t Units(const std::vector<Token>& prompt, const Namespace& ns) {
   return static_cast<uint32_t>(prompt.size()) - (ns.bigram ? 1 : 0);
 }
 
-// Serves a request whose prompt ends with a whole page.
+// Serves a request with a prompt that ends at the end of a page.
 InsertResult Serve(Client& client, const std::vector<Token>& prompt,
                    const PrefixHandle& after = {}, const Namespace& ns = {}) {
   absl::StatusOr<Match> match =
@@ -56,10 +56,11 @@ TEST_F(ClientHandleTest, AMatchAfterAHandleNamesOnlyThePagesAfterIt) {
   EXPECT_EQ(match.handle, whole.handle);
 }
 
-TEST_F(ClientHandleTest, ALongConversationFitsTurnByTurn) {
+TEST_F(ClientHandleTest, AConversationIsServedTurnByTurn) {
   const auto client = Connect();
   PrefixHandle handle;
-  // Each turn is half of the longest request; all of them do not fit in one.
+  // Each turn adds kTurn tokens to the conversation, and begins at the handle
+  // of the turn before.
   constexpr uint32_t kTurn = 256;
   for (uint32_t tokens = kTurn; tokens <= 3 * kTurn; tokens += kTurn) {
     const Match match = *client->MatchPrefix(Prompt(tokens), {.after = handle});
@@ -164,7 +165,7 @@ TEST_F(ClientHandleTest, AHandledMatchAlwaysEqualsTheMatchOfTheWholePrompt) {
   const Namespace ns = {.bigram = true};
   std::vector<std::pair<PrefixHandle, std::vector<Token>>> handles;
   for (int round = 0; round < 400; ++round) {
-    // Prompts that share prefixes of any length.
+    // These prompts share prefixes of different lengths.
     std::vector<Token> prompt(1 + below(8) * kPageTokens);
     for (size_t i = below(8) * kPageTokens + below(16); i < prompt.size();
          ++i) {
@@ -176,7 +177,7 @@ TEST_F(ClientHandleTest, AHandledMatchAlwaysEqualsTheMatchOfTheWholePrompt) {
       ASSERT_TRUE(client->Evict(below(6)).ok());
     } else if (!handles.empty()) {
       const auto& [handle, known] = handles[below(handles.size())];
-      // The handle's prompt, then something else.
+      // The turn has the handle's prompt, and then something else.
       std::vector<Token> turn(known.begin(), known.begin() + handle.tokens + 1);
       turn.insert(turn.end(), prompt.begin(), prompt.end());
       const Match whole = *client->MatchPrefix(turn, {.ns = ns});
@@ -231,7 +232,7 @@ TEST_F(ClientHandleTest, AWaitMayBeLongerThanTheTimeoutOfACall) {
 class BreakingConnectionTest : public ClientHandleTest,
                                public testing::WithParamInterface<bool> {};
 
-// With a lane, which goes with each connection, and without.
+// The test runs with a lane, which ends with each connection, and without one.
 TEST_P(BreakingConnectionTest, CallsActOnce) {
   const std::string path = folder_ / "relay.sock";
   Relay relay(path, socket_path());
@@ -243,7 +244,7 @@ TEST_P(BreakingConnectionTest, CallsActOnce) {
     while (!done) {
       const uint32_t before = served;
       relay.Cut();
-      // However slow the machine is, there is time for a call between two cuts.
+      // There is time for a call between two cuts, however slow the machine is.
       do {
         absl::SleepFor(absl::Milliseconds(50));
       } while (!done && served == before);

@@ -1,7 +1,8 @@
-// Bytes are what a hostile worker does with its lane: it calls with requests of
-// any bytes, scribbles over any word, publishes what it has not filled in, goes
-// away in the middle. pandod neither reads nor writes outside the lane, answers
-// each call that it takes once, and the cache stays whole.
+// Runs the bytes as the acts of a hostile worker on its lane. The worker makes
+// calls with requests of any bytes, overwrites any word, publishes slots that
+// it has not filled in, and goes away in the middle. pandod must neither read
+// nor write outside the lane, must answer each call that it takes exactly once,
+// and must keep the cache whole.
 
 #include <fuzzer/FuzzedDataProvider.h>
 #include <google/protobuf/stubs/logging.h>
@@ -139,12 +140,14 @@ class HostileWorker {
     std::memcpy(lane::ArenaAt(base_) + offset, text.data(), text.size());
   }
 
-  // A call of any method with a request of any bytes, in any free slot.
+  // Publishes a call of any method, or of a number that names none, with any
+  // bytes as its request, in any slot.
   void Call() {
-    Publish(bytes_.ConsumeIntegralInRange<uint32_t>(0, 9),
+    Publish(bytes_.ConsumeIntegralInRange<uint32_t>(0, 17),
             bytes_.ConsumeRandomLengthString(200));
   }
-  // One that gets far.
+  // Publishes a call of MatchPrefix with a request that the handler mostly
+  // accepts.
   void CallRightly() {
     v1::MatchPrefixRequest request;
     request.set_session_id(kSession.value());
@@ -179,7 +182,7 @@ class HostileWorker {
 
   void Serve() {
     if (is_broken_) return;
-    // More than the ring holds are never taken at once.
+    // One look at the lane never takes more calls than the ring holds.
     for (uint32_t i = 0; i <= lane::kSlots; ++i) {
       const ServedLane::Next next = connection_->lane().Take(taken_);
       is_broken_ = next == ServedLane::Next::kBroken;
@@ -189,7 +192,7 @@ class HostileWorker {
     Expect(false, "calls without end");
   }
 
-  // Those who wait go on.
+  // Resumes the matches that wait.
   void Resume() {
     FairMutexLock turn(&policy_.turn().mutex());
     pending_.ResumeAll();
@@ -197,7 +200,7 @@ class HostileWorker {
 
   FuzzedDataProvider& bytes_;
   CallPolicy policy_;
-  RpcServer rpc_{&policy_};  // never started
+  RpcServer rpc_{&policy_};  // is not started
   PrefixCache cache_{
       {.page_tokens = kPageTokens,
        .capacity_pages = kCapacity,
@@ -238,7 +241,7 @@ class HostileWorker {
 }  // namespace pando
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  // It tells of each text that is not UTF-8.
+  // Otherwise protobuf would log each text that is not UTF-8.
   google::protobuf::SetLogHandler(nullptr);
   return 0;
 }

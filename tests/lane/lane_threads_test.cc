@@ -1,4 +1,5 @@
-// Both ends of a lane at work at the same time, sleeping and waking each other.
+// Tests both ends of a lane that work at the same time, sleep, and wake each
+// other.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -20,8 +21,9 @@ namespace {
 using Outcome = lane::Call::Outcome;
 using Next = ServedLane::Next;
 
-// Answers each request with itself, and sleeps by poll whenever it has nothing
-// to do: a wake-up that is lost hangs it.
+// Answers each request with the request itself, and sleeps in poll when it has
+// nothing to do. If a wake-up is lost, it sleeps until the callers have given
+// up.
 class EchoingPandod {
  public:
   explicit EchoingPandod(ServedLane& served)
@@ -42,7 +44,7 @@ class EchoingPandod {
       served_.SetAwake(false);
       if (served_.HasCalls()) continue;
       pollfd doorbell = {served_.doorbell(), POLLIN, 0};
-      poll(&doorbell, 1, /*ms=*/10'000);
+      poll(&doorbell, 1, /*ms=*/-1);
       uint64_t rings;
       (void)!read(served_.doorbell(), &rings, sizeof rings);
       served_.SetAwake(true);
@@ -56,7 +58,8 @@ class EchoingPandod {
 
 class WakingTest : public testing::TestWithParam<bool> {};
 
-// With one caller, both ends sleep at every call; with many, at some.
+// With one caller, both ends sleep at each call. With many callers, they sleep
+// at some calls.
 TEST_P(WakingTest, LosesNoCallAndNoAnswer) {
   const int callers = GetParam() ? 8 : 1;
   const int calls = GetParam() ? 2'000 : 5'000;
@@ -82,7 +85,7 @@ TEST_P(WakingTest, LosesNoCallAndNoAnswer) {
 INSTANTIATE_TEST_SUITE_P(Callers, WakingTest, testing::Bool());
 
 // pandod may still read the request of a call that was given up, or write its
-// answer, when others ask for memory.
+// answer, while other calls ask for memory.
 TEST(LaneThreadsTest, CallsThatAreGivenUpSpoilNoOthers) {
   LanePair pair;
   EchoingPandod pandod(pair.served());
@@ -94,7 +97,7 @@ TEST(LaneThreadsTest, CallsThatAreGivenUpSpoilNoOthers) {
         const std::string text(random() % 4000, static_cast<char>(i));
         std::optional<lane::Call> call = pair.lane().NewCall(
             lane::Method::kInsert, text.size(), text.size());
-        if (!call) continue;  // what was given up takes all the room
+        if (!call) continue;  // calls that were given up take all the room
         std::memcpy(call->request().data(), text.data(), text.size());
         call->Submit();
         if (random() % 2 == 0) continue;
