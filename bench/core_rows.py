@@ -1,4 +1,4 @@
-"""The benchmarks of the core alone, as lines of the table."""
+"""The benchmarks of the core alone, as rows of the table."""
 
 import re
 from pathlib import Path
@@ -6,17 +6,18 @@ from pathlib import Path
 from rows import Row, json_of
 
 NS_OF = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-# Numbers of EvictionPolicyKind.
+# Values of the C++ enum EvictionPolicyKind.
 LRU, LFU, SLRU = 0, 1, 6
-# The time of a memcmp of 8192 tokens where the targets of a match were set.
+# The times of a memcmp of 8192 tokens on the machine on which the targets of a match
+# were set.
 MEMCMP_HOT_US, MEMCMP_COLD_US = 0.4, 1.6
 
 
 class Runs:
-    """What core_bench measured."""
+    """The results of one run of core_bench, by the name of a benchmark."""
 
     def __init__(self, build: Path, which: str = ".") -> None:
-        """`which` benchmarks, as a regular expression."""
+        """Runs the benchmarks whose names match the regular expression `which`."""
         report = json_of(
             build / "bin/core_bench",
             "--benchmark_format=json",
@@ -53,7 +54,8 @@ def core_rows(build: Path) -> list[Row]:
         cold = us(f"BM_MatchCold/{page}/1")
         floor = us("BM_MemcmpCold/0")
         rows.append(Row(name, cold, "us", floor, 2.5, 2.5 / MEMCMP_COLD_US))
-        # At page 1 there are as many bytes of page ids as of tokens.
+        # At page 1 a match also copies the page ids, which have as many bytes as the
+        # tokens.
         if page == 1:
             both = us("BM_MemcmpCold/1")
             name = "the same; floor: memcmp and a copy of the page ids"
@@ -87,7 +89,7 @@ def core_rows(build: Path) -> list[Row]:
                     copy,
                 )
             )
-    # With the table of edges, 11 bytes of a leaf.
+    # The limits include the table of edges, which takes 11 bytes per leaf.
     for page, limit in ((1, 9.0), (16, 5.1)):
         memory = runs[f"BM_IndexMemory/{page}"]
         rows.append(

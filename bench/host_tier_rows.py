@@ -1,4 +1,4 @@
-"""A tier in host memory beside plain copies of the same pages."""
+"""Times loads from a tier in host memory beside plain copies of the same pages."""
 
 import contextlib
 import re
@@ -25,14 +25,14 @@ from tier_copies import (
 )
 
 ROUNDS = 9
-# How many threads of pandod load.
+# The number of pandod's threads that load.
 READERS = 4
 _HELD = re.compile(r'^pando_tier_pages\{tier="host"\} (\d+)', re.MULTILINE)
 
 
 def host_tier_rows(build: Path) -> list[Row]:
-    """Each round has its own floor, because other work on the machine changes what
-    its memory does."""
+    """Returns the row of the host tier. Each round measures its own floor, because
+    other work on the machine changes the speed of its memory."""
     plain = _PlainCopies()
     copied, loaded = [], []
     with _serving(build) as (client, stored):
@@ -69,7 +69,8 @@ class _PlainCopies:
 
 @contextlib.contextmanager
 def _serving(build: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
-    """A pandod with a tier in memory, and how many pages the tier holds."""
+    """Yields a client of a pandod with a tier in host memory, and a function that
+    returns the number of pages in the tier."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         http = f"127.0.0.1:{free.getsockname()[1]}"
@@ -79,7 +80,8 @@ def _serving(build: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
         Client(address) as client,
         client.attach_pool() as memory,
     ):
-        # Pages that a worker has written; the system would have to make others first.
+        # Writes each page once, because the system allocates a page at its first write,
+        # for which the timed copies must not pay.
         memory.memory()[:] = 1
 
         def stored() -> int:

@@ -1,8 +1,9 @@
 """Measures the costs and gains of --lane-spin, on one CPU and on two.
 
-A worker matches 1,024 tokens on a lane: one call after the other, then one each
-millisecond, then the same while another process computes on pandod's CPU. Prints the
-median call, the CPU time that pandod takes, and what is left of the other's speed.
+A worker matches 1,024 tokens on a lane three times: in calls one after the other, then
+in one call each millisecond, then in one call each millisecond while another process
+computes on pandod's CPU. The table has the median time of a call, the CPU time that
+pandod takes, and the share of its speed that the other process keeps.
 
 usage: python bench/lane_spin.py [--build build/release]
 """
@@ -26,7 +27,7 @@ SPINS = ("0", "5us", "20us", "100us", "1ms")
 TOKENS = 1024
 ROUND_SECONDS = 1.5
 PAUSE_SECONDS = 1e-3
-# Counts for so many seconds, and prints how far it came.
+# A program that counts for the given number of seconds, and prints its count.
 COUNTER = """
 import sys, time
 end, count = time.time() + float(sys.argv[1]), 0
@@ -80,7 +81,8 @@ def figures(client: Client, pid: int, cpu: int) -> list[str]:
 
 
 def calls(client: Client, prompt: np.ndarray, pause: float, seconds: float) -> float:
-    """Their median, in microseconds."""
+    """Calls match_prefix for `seconds`, with `pause` seconds between calls; returns the
+    median time of a call in microseconds."""
     spent = []
     now = time.perf_counter_ns
     end = now() + seconds * 1e9

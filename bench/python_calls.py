@@ -21,7 +21,7 @@ IDLE_SECONDS = 5
 
 
 def python_calls(build: Path) -> dict[str, float]:
-    """Median times in microseconds, by what was called."""
+    """Returns the median times in microseconds, by the name of the call."""
     with serving(build) as address:
         return _json_of(sys.executable, "call_times.py", address)
 
@@ -37,7 +37,8 @@ def python_trace(
     requests: int = 3000,
     python: str = sys.executable,
 ) -> dict[str, float]:
-    """The figures that bench/python/pando_trace.py prints."""
+    """Returns the figures that bench/python/pando_trace.py prints. Raises RuntimeError
+    if `on_two_cpus` is set and this process may use only one CPU."""
     cpu = max(os.sched_getaffinity(0)) if on_two_cpus else _first_cpu()
     if on_two_cpus and cpu == _first_cpu():
         raise RuntimeError("this needs two CPUs")
@@ -49,13 +50,14 @@ def python_trace(
 
 
 def sglang_trace(python: str, core: str, trace: Path, requests: int) -> dict:
-    """The figures that bench/python/sglang_trace.py prints."""
+    """Returns the figures that bench/python/sglang_trace.py prints."""
     sizes = (str(PAGE_TOKENS), str(POOL_TOKENS), str(requests))
     return _json_of(python, "sglang_trace.py", core, trace, *sizes)
 
 
 def _json_of(python: str, program: str, *arguments: str | Path) -> dict:
-    """The JSON of the last line that a program prints."""
+    """Runs a program of bench/python on the first CPU; returns the JSON of its last
+    line."""
     command = ["taskset", "--cpu-list", str(_first_cpu()), python]
     command += [str(PROGRAMS / program), *map(str, arguments)]
     print(" ".join(command), file=sys.stderr)
@@ -64,7 +66,8 @@ def _json_of(python: str, program: str, *arguments: str | Path) -> dict:
 
 
 def idle_share(build: Path, *, lane: bool) -> float:
-    """The percentage of a CPU that a pandod takes for sessions that make no calls."""
+    """Returns the percentage of a CPU that pandod takes for sessions that make no
+    calls."""
     with (
         _serving(build, _first_cpu()) as (address, pid),
         contextlib.ExitStack() as stack,
@@ -78,14 +81,14 @@ def idle_share(build: Path, *, lane: bool) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """The CPU time that the threads of a process have spent."""
+    """Returns the CPU time in seconds that the threads of a process have spent."""
     threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 @contextlib.contextmanager
 def serving(build: Path, *, on_one_cpu: bool = True) -> Iterator[str]:
-    """The address of a pandod."""
+    """Yields the address of a pandod, which runs while the block does."""
     with _serving(build, _first_cpu() if on_one_cpu else None) as (address, _):
         yield address
 

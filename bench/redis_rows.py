@@ -1,5 +1,5 @@
-"""A store of Redis beside a plain loop that moves the same values to and from the same
-server, over as many connections."""
+"""Times stores to and loads from a tier in Redis. The floor is a plain loop that moves
+the same values to and from the same server, over as many connections."""
 
 import contextlib
 import os
@@ -28,16 +28,16 @@ from tier_copies import (
 )
 
 ROUNDS = 9
-# As many threads of pandod store, or load.
+# The number of connections, and of pandod's threads that store or load.
 CONNECTIONS = 4
-# So many commands are sent before their replies are read.
+# The number of commands that are sent before their replies are read.
 PIPELINED = 8
-VALUE_BYTES = 64 + PAGE_BYTES  # with the header
+VALUE_BYTES = 64 + PAGE_BYTES  # a page with its header
 
 
 def redis_rows(build: Path) -> list[Row]:
-    """Each round has its own floor, because other work on the machine changes what the
-    server does."""
+    """Returns the rows of the Redis tier. Each round measures its own floor, because
+    other work on the machine changes the speed of the server."""
     work = {"store": [], "load": [], "set": [], "get": []}
     with _started_redis() as path:
         plain = _PlainLoop(path)
@@ -70,8 +70,8 @@ def _row(name: str, reached: float, command: str, floor: float) -> Row:
 
 @contextlib.contextmanager
 def _started_redis() -> Iterator[Path]:
-    """The socket of a server that keeps nothing on disk."""
-    # Debian's redis-server is this program under another name.
+    """Yields the socket of a Redis server that keeps nothing on disk."""
+    # Debian's redis-check-rdb is the same program under another name.
     program = shutil.which("redis-server") or shutil.which("redis-check-rdb")
     with tempfile.TemporaryDirectory(prefix="redis-") as folder:
         path = Path(folder) / "redis.sock"
@@ -103,7 +103,7 @@ def _connect(path: Path) -> socket.socket:
 
 
 class _PlainLoop:
-    """Sets and gets values of one length, and looks at none."""
+    """A client that sets and gets values of one length, and does not look at them."""
 
     def __init__(self, path: Path) -> None:
         self._connections = [_connect(path) for _ in range(CONNECTIONS)]
@@ -152,7 +152,8 @@ def _read(connection: socket.socket, into: bytearray) -> None:
 
 @contextlib.contextmanager
 def _serving(build: Path, path: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
-    """A pandod that shares with the server, and how many pages were stored."""
+    """Yields a client of a pandod that uses the Redis server as a tier, and a function
+    that returns the number of stored pages."""
     tier = ("--tier-shared", f"unix://{path}")
     with (
         started_pandod(build, *POOL, *tier) as (address, _),
@@ -160,7 +161,8 @@ def _serving(build: Path, path: Path) -> Iterator[tuple[Client, Callable[[], int
         client.attach_pool() as memory,
         _connect(path) as counter,
     ):
-        # Pages that a worker has written; the system would have to make others first.
+        # Writes each page once, because the system allocates a page at its first write,
+        # for which the timed copies must not pay.
         memory.memory()[:] = 1
 
         def stored() -> int:

@@ -1,4 +1,4 @@
-"""Replays of the recorded traces: on the cache alone, and through pandod."""
+"""Replays the recorded traces: on the cache alone, and through pandod."""
 
 import argparse
 import json
@@ -19,19 +19,20 @@ MILLION = 1_000_000
 class Trace:
     name: str
     path: Path
-    # Pools whose hit rates are measured, in tokens.
+    # The sizes of the pools whose hit rates are measured, in tokens.
     capacities: tuple[int, ...]
-    # The known hits of an LRU of blocks on the whole trace, in per cent.
+    # The known hit rates of an LRU of blocks on the whole trace in per cent, by
+    # capacity.
     recorded_block_lru: dict[int, float] = field(default_factory=dict, hash=False)
-    # Bound on the mean time of a request through pandod with handles.
+    # The bound on the mean time of a request through pandod with handles.
     handles_limit_us: float | None = None
-    # Said of the path.
+    # A remark that is printed after the trace's path.
     note: str = ""
 
 
 @dataclass
 class Way:
-    """One way to replay a trace, and what came of it."""
+    """One way to replay a trace, and the report of its replay."""
 
     name: str
     report: dict
@@ -42,14 +43,15 @@ def add_traces_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--traces",
         type=Path,
-        # Out of the environment: pandod refuses what is no option of its own.
+        # Takes the variable out of the environment, because pandod refuses a variable
+        # PANDO_* that names none of its options.
         default=os.environ.pop("PANDO_TRACES", ROOT / "../shared/traces"),
         help="folder of the whole traces; default: PANDO_TRACES",
     )
 
 
 def find_traces(folder: Path) -> list[Trace]:
-    """Each trace whole if the folder has it, else its excerpt."""
+    """Returns each trace: the whole trace if the folder has it, else its excerpt."""
 
     def place(whole: str, excerpt: str) -> tuple[Path, bool]:
         path = Path(folder) / whole
@@ -87,7 +89,8 @@ def find_traces(folder: Path) -> list[Trace]:
 
 
 class Replays:
-    """Runs each replay once, on one CPU, with a pool of 5 million tokens."""
+    """The replays, each of which runs once, on one CPU, with a pool of 5 million
+    tokens."""
 
     def __init__(self, build: Path):
         self._build = build
@@ -119,7 +122,7 @@ class Replays:
         return self._ways[trace.name]
 
     def hit_rates(self, trace: Trace) -> list[dict]:
-        """A report for each policy and capacity."""
+        """Returns a report for each policy and capacity."""
         if trace.name not in self._hit_rates:
             self._hit_rates[trace.name] = self._run(
                 trace,

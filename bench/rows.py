@@ -1,4 +1,4 @@
-"""Lines of the table of benchmarks, and how they are printed."""
+"""Rows of the table of benchmarks, and functions that print them."""
 
 import json
 import subprocess
@@ -8,7 +8,8 @@ from pathlib import Path
 
 @dataclass
 class Row:
-    """One line; a target is a bound on value, on its ratio to the floor, or on both."""
+    """One row of the table. A target is a bound on the value, on its ratio to the
+    floor, or on both."""
 
     name: str
     value: float
@@ -16,7 +17,7 @@ class Row:
     floor: float | None = None
     limit: float | None = None
     ratio_limit: float | None = None
-    # The limits bound from below.
+    # If set, the limits bound the figures from below.
     is_minimum: bool = False
 
     @property
@@ -35,7 +36,8 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Names the bound that is missed when the other one is kept."""
+        """Returns "ok", "MISSED", or "" if the row has no bounds. If only one of two
+        bounds is kept, the verdict is "ratio ok" or "ratio MISSED"."""
         kept = [
             self._keeps(measured, bound)
             for measured, bound in (
@@ -57,7 +59,7 @@ class Row:
 
 
 def json_of(*command: str | Path) -> dict:
-    """The JSON that a benchmark program prints."""
+    """Runs a benchmark program and returns the JSON that it prints."""
     return json.loads(subprocess.check_output([str(part) for part in command]))
 
 
@@ -79,7 +81,7 @@ def print_rows(rows: list[Row]) -> None:
 
 
 def print_table(table: list[list[str]]) -> None:
-    """Text to the left, numbers to the right."""
+    """Prints a table with texts aligned left and numbers aligned right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         cells = [

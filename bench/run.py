@@ -1,11 +1,11 @@
 """Runs the benchmarks and prints tables: figure, floor, ratio, target.
 
-A floor is measured in the same run, on the same machine: an echo of the same
-message sizes, a memcmp or copy of the same bytes. Ratios travel between
-machines; absolute figures do not, and targets in absolute figures were set on
-a machine whose echo of 64 tokens takes 25 us. The whole recorded traces are
-replayed where they are at hand (--traces), else the excerpts of bench/data.
-Everything printed goes to build/bench/summary.json, too.
+Each floor is measured in the same run, on the same machine: an echo of the same message
+sizes, or a memcmp or copy of the same bytes. Ratios hold on other machines, too;
+absolute figures do not. Targets in absolute figures were set on a machine whose echo of
+64 tokens takes 25 us. The whole recorded traces are replayed if they are at hand
+(--traces), else the excerpts of bench/data. All figures are also written to
+build/bench/summary.json.
 
 usage: python bench/run.py [--build build/release] [--traces FOLDER]
 """
@@ -28,12 +28,12 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = ["core", "rpc", "python", "scrape", "kv_events", "tiers", "waits", "replay"]
 
 
-# On two CPUs, by tokens.
+# Limits on a machine with two CPUs, by the number of tokens.
 LANE_LIMITS_US = {64: 3, 8192: 6}
 
 
 def rpc_rows(build: Path) -> list[Row]:
-    """MatchPrefix over the Unix socket and on a lane beside an echo of the same
+    """Compares MatchPrefix over the Unix socket and on a lane with an echo of the same
     sizes over the socket."""
     report = json_of(
         build / "bin/rpc_bench",
@@ -83,7 +83,7 @@ def rpc_rows(build: Path) -> list[Row]:
 
 
 def python_rows(build: Path, traces: list[Trace]) -> list[Row]:
-    """The Python client on a lane, beside itself over gRPC, all on one CPU."""
+    """Compares the Python client on a lane with the client over gRPC, on one CPU."""
     calls = python_calls(build)
     rows = [
         Row(
@@ -136,11 +136,12 @@ def python_rows(build: Path, traces: list[Trace]) -> list[Row]:
 
 
 def scrape_rows(build: Path) -> list[Row]:
-    """Calls while /metrics is scraped, beside those while it is not.
+    """Compares calls while /metrics is scraped with calls while it is not.
 
-    Other work on the machine slows some rounds down, and the slowest calls far more
-    than a scrape does; hence the lower quartiles over the rounds. The second row
-    compares rounds without scrapes with each other: how far chance goes.
+    The figures are lower quartiles over the rounds, because other work on the machine
+    slows some rounds down, and slows the slowest calls far more than a scrape does. The
+    second row compares rounds without scrapes with each other; its ratio shows how far
+    chance alone changes the figure.
     """
     report = json_of(build / "bin/scrape_bench", "--pandod", build / "bin/pandod")
     alone, scraped = report["alone_p99_us"], report["scraped_p99_us"]
@@ -168,7 +169,7 @@ def scrape_rows(build: Path) -> list[Row]:
 
 
 def kv_events_rows(build: Path) -> list[Row]:
-    """The cost of events for routers, and how soon they are there."""
+    """Measures what events for routers cost, and how soon routers get them."""
     report = json_of(build / "bin/kv_events_bench", "--pandod", build / "bin/pandod")
     rows = []
     for calls in report["calls"]:
@@ -191,8 +192,11 @@ def kv_events_rows(build: Path) -> list[Row]:
 
 
 def kv_events_calls_rows(calls: dict) -> list[Row]:
-    """A machine of few CPUs pays for the routers that read, too, as they run on it.
-    The second floor, no events but as many bytes sent to as many readers, shows it.
+    """Compares calls with events to calls without.
+
+    On a machine with few CPUs the figure includes the work of the routers that read
+    events. The second floor has no events, but sends as many bytes to as many readers,
+    and so shows how large that part is.
     """
     workers = {
         "flood": "4 clients",
@@ -240,7 +244,7 @@ def lower_quartile(values: list[float]) -> float:
 
 
 def replay_rows(traces: list[Trace], replays: Replays) -> list[Row]:
-    """The targets that the replays are held to."""
+    """Returns the rows with the targets of the replays."""
     rows = []
     for trace in traces:
         by_name = {way.name: way.report for way in replays.of(trace)}
@@ -285,7 +289,7 @@ def replay_rows(traces: list[Trace], replays: Replays) -> list[Row]:
 
 
 def reuse_rows(trace: Trace, reports: list[dict]) -> list[Row]:
-    """The figures that `reuse` would have to keep to be the default."""
+    """Returns the figures that `reuse` would have to keep to become the default."""
     rows = []
     for tokens in trace.capacities:
         lru, reuse = (report_of(reports, policy, tokens) for policy in ("lru", "reuse"))

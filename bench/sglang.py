@@ -1,10 +1,10 @@
 """The Python client beside SGLang's own cache in process, in one run.
 
-Both serve the same requests with the same tokens in the same order, on one CPU; the
-client also with a CPU for itself and one for pandod. Each round runs all of them once;
-the figures are medians over the rounds. SGLang runs in an environment of its own,
-outside the clone, and so does the client then; its package is put beside it, in
-build/bench.
+Both serve the same requests with the same tokens in the same order, on one CPU; other
+rows give the client one CPU and pandod another. Each round runs all ways once; the
+figures are medians over the rounds. SGLang comes from an environment of its own,
+outside the clone. The client runs in that environment, too; its package is installed
+into build/bench.
 
 usage: python bench/sglang.py --python PYTHON [--build build/release] [--traces FOLDER]
 """
@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Way:
-    """How a worker uses Pando, with bounds on the ratio to SGLang of the mean and the
-    p99."""
+    """A way in which a worker uses Pando, with bounds on the ratios of its mean and p99
+    to those of SGLang."""
 
     name: str
     mean_limit: float | None = None
@@ -118,7 +118,8 @@ def main() -> int:
 
 
 def _install_client(python: str) -> None:
-    """For the programs that are started from here on."""
+    """Installs the client into build/bench and puts it on PYTHONPATH for the programs
+    that are started from here on."""
     folder = ROOT / "build/bench/packages"
     subprocess.run(
         [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -1,4 +1,4 @@
-"""A pandod whose calls are measured."""
+"""Starts a pandod whose calls are measured."""
 
 import contextlib
 import subprocess
@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-# Where no KV is read or written, a layout is as small as can be.
+# The smallest layout, for benchmarks that read and write no KV.
 SMALLEST_LAYOUT = ("--layers", 1, "--heads", 1, "--head-size", 1)
 SMALLEST_LAYOUT += ("--dtype", "float8_e4m3")
 
@@ -16,8 +16,8 @@ SMALLEST_LAYOUT += ("--dtype", "float8_e4m3")
 def started_pandod(
     build: Path, *options: object, http: str = "", cpu: int | None = None
 ) -> Iterator[tuple[str, int]]:
-    """The address of a pandod with these options, and its process id. `cpu` is the
-    only one on which it may run."""
+    """Yields the address and the process id of a pandod with these options. If `cpu` is
+    given, pandod runs on that CPU only."""
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
         socket = Path(folder) / "pando.sock"
         command = [build / "bin/pandod", "--socket", socket, "--http", http]

@@ -1,4 +1,4 @@
-"""Prompts of large pages that a pandod stores in a tier, and loads again."""
+"""Stores prompts of large pages in a tier of pandod, and loads them again."""
 
 import time
 from collections.abc import Callable

@@ -1,5 +1,6 @@
-"""The disk tier beside plain O_DIRECT calls on the same disk, at the same depth, other
-stores, what tiers cost other calls, and what they are worth to the requests of a trace."""
+"""Rows of the tiers: the disk tier beside plain O_DIRECT calls on the same disk at the
+same depth, the tiers in memory and in Redis, what a tier costs other calls, and what a
+tier gains for the requests of a trace."""
 
 import contextlib
 import mmap
@@ -30,14 +31,14 @@ from tier_copies import (
 )
 
 ROUNDS = 9
-# How many blocks pandod has on their way at once, in each direction.
+# The number of blocks that pandod moves at once, in each direction.
 DEPTH = 8
-# In the file `index` of a tier: the header, and the record of each block.
+# The sizes of the header, and of a block's record, in the file `index` of a disk tier.
 HEADER_BYTES = 4096
 RECORD_BYTES = 64
 
 
-# The model of the demo, and its pool.
+# The folder of the demo, and the pool that its model needs.
 DEMO = Path(__file__).resolve().parent.parent / "examples/demo"
 DEMO_POOL = ("--model", "pando-demo", "--pool-pages", 1024, "--page-tokens", 16)
 DEMO_POOL += ("--layers", 4, "--heads", 2, "--head-size", 32, "--dtype", "float32")
@@ -59,8 +60,9 @@ def tier_rows(build: Path, traces: list[Trace]) -> list[Row]:
 
 
 def _first_token_rows(build: Path) -> list[Row]:
-    """The demo's model computes some thousand tokens a second on a CPU; engines on
-    GPUs compute more."""
+    """Compares the first token of a document on disk with one that the demo's model
+    computes. The model computes some thousand tokens a second on a CPU; engines on GPUs
+    compute more."""
     with tempfile.TemporaryDirectory(prefix="tier-", dir=build) as folder:
         tier = ("--tier-disk", folder, "--tier-disk-bytes", "64MiB")
         with started_pandod(build, *DEMO_POOL, *tier) as (address, _):
@@ -81,8 +83,8 @@ def _first_token_rows(build: Path) -> list[Row]:
 
 
 def _calls_rows(build: Path) -> list[Row]:
-    """The cost of the tier for calls that do not wait for it. The second floor shows
-    the part that any program would cost that writes and reads as much."""
+    """Measures what a busy tier costs calls that do not wait for it. The second floor
+    shows the part that any program costs that writes and reads as many bytes."""
     with tempfile.TemporaryDirectory(prefix="tier-", dir=build) as folder:
         report = json_of(
             build / "bin/tier_calls_bench",
@@ -106,7 +108,8 @@ def _calls_rows(build: Path) -> list[Row]:
 
 
 def _hit_rate_rows(build: Path, trace: Trace) -> list[Row]:
-    """Without bytes: loads and stores that take no time."""
+    """Measures the hit rates with a tier that stores no bytes: its loads and stores
+    take no time."""
     sizes = ("--pool-tokens", str(POOL_TOKENS), "--tier-tokens", str(TIER_TOKENS))
     rates = json_of(build / "bin/tier_hit_rate", trace.path, *sizes)
     both = f"{trace.name}, pool {POOL_TOKENS:,} tokens, disk {TIER_TOKENS:,}"
@@ -127,8 +130,8 @@ def _points(rates: dict[str, float], larger: str, smaller: str) -> float:
 
 
 def _copying_rows(build: Path) -> list[Row]:
-    """Each round has its own floor, because other work on the machine changes what
-    the disk does."""
+    """Compares stores and loads with plain writes and reads. Each round measures its
+    own floor, because other work on the machine changes the speed of the disk."""
     work = {"store": [], "load": [], "write": [], "read": []}
     with tempfile.TemporaryDirectory(prefix="tier-", dir=build) as folder:
         disk = _PlainDisk(Path(folder) / "plain")
@@ -160,7 +163,7 @@ def _row(name: str, rate: float, floor: float) -> Row:
 
 
 class _PlainDisk:
-    """A file whose blocks are written and read as the tier does it."""
+    """A file whose blocks are written and read in the way in which the tier does it."""
 
     def __init__(self, path: Path) -> None:
         flags = os.O_RDWR | os.O_CREAT | os.O_DIRECT
@@ -189,19 +192,21 @@ class _PlainDisk:
 
 
 def _fill(path: Path) -> None:
-    """Writes all of a file, as a file system takes longer over what is written for
-    the first time."""
+    """Writes all bytes of a file, because a file system takes longer over the first
+    write to a block than over later ones."""
     with path.open("r+b") as file:
         for _ in range(0, path.stat().st_size, PAGE_BYTES):
             file.write(os.urandom(4096) * (PAGE_BYTES // 4096))
         os.fsync(file.fileno())
-        # O_DIRECT would remove page by page what lies in the system's cache.
+        # The file leaves the system's cache, from which O_DIRECT calls would otherwise
+        # remove it page by page.
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 @contextlib.contextmanager
 def _serving(build: Path, folder: Path) -> Iterator[tuple[Client, Callable[[], int]]]:
-    """A pandod with a disk tier, and how many blocks the tier holds."""
+    """Yields a client of a pandod with a disk tier, and a function that returns the
+    number of blocks in the tier."""
     tier = ("--tier-disk", folder / "tier")
     tier += ("--tier-disk-bytes", f"{2 * ROUNDS * PROMPT_PAGES}MiB")
     with (
@@ -209,7 +214,8 @@ def _serving(build: Path, folder: Path) -> Iterator[tuple[Client, Callable[[], i
         Client(address) as client,
         client.attach_pool() as memory,
     ):
-        # Pages that a worker has written; the system would have to make others first.
+        # Writes each page once, because the system allocates a page at its first write,
+        # for which the timed copies must not pay.
         memory.memory()[:] = 1
         for segment in (folder / "tier").glob("segment-*"):
             _fill(segment)

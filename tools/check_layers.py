@@ -1,11 +1,12 @@
 """Fails when an include crosses the layers of the source tree.
 
-Each folder of the tables may include the folders beside it, and itself. What
-is no folder of this project (the standard library, Abseil) is free, but for
-what FOREIGN keeps out. A folder with code that has no row fails, too.
+Each folder of the tables may include itself and the folders of its row. Headers from
+outside the project (the standard library, Abseil) are free, except those that FOREIGN
+forbids. A folder with code that has no row fails, too.
 
 usage: check_layers.py [ROOT]
-ROOT is a checkout, this one if it is left out.
+
+ROOT is a checkout; the default is the checkout of this file.
 """
 
 import re
@@ -16,7 +17,7 @@ from pathlib import Path
 THIS_CHECKOUT = Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
-# Folder -> the folders that it may include.
+# Each folder -> the folders that it may include.
 FOLDERS = {
     "base": set(),
     "lane": {"base"},
@@ -41,8 +42,8 @@ FOLDERS = {
     },
 }  # fmt: skip
 
-# The same for the rooms of a folder, lower ones first: folders, or headers that
-# stand at its top. All else that stands there may include all of them.
+# The same for the rooms of a folder, lower rooms first. A room is a subfolder, or a
+# header at the top of the folder. All other files at the top may include every room.
 ROOMS = {
     "core": {
         "requests": set(),
@@ -99,7 +100,7 @@ ROOMS = {
     },
 }  # fmt: skip
 
-# The same for the parts of bench.
+# The same for the subfolders of bench.
 BENCHES = {
     "core": set(),
     "gpu": set(),
@@ -113,7 +114,7 @@ BENCHES = {
 # Folders that may include everything.
 FREE = {"tests"}
 
-# Folder -> foreign headers that it does without.
+# Each folder -> the foreign headers that it must not include.
 FOREIGN = {
     "base": r"grpc|google/|prometheus/|spdlog/|cuda",
     "lane": r"absl/|grpc|google/|prometheus/|spdlog/|cuda",
@@ -131,12 +132,12 @@ FOREIGN = {
 
 
 def folder_of(header: str) -> str | None:
-    """The folder of this project that a header is from, if it is one."""
+    """Returns the folder of this project that a header is from, or None."""
     top, *rest = header.split("/")
     if top in FOLDERS and rest:
         return top
     if top == "pando":
-        # pando/v1/ is generated from the protos, the rest is the C++ client.
+        # pando/v1/ is generated from the protos; the rest is the C++ client.
         return "proto" if rest[0] == "v1" else "client"
     return None
 
@@ -175,7 +176,7 @@ def is_foreign(file: str, header: str) -> bool:
 
 
 def without_row(file: str) -> str | None:
-    """The folder of a file that no table has a row for, if it is in one."""
+    """Returns the folder of a file if no table has a row for it, else None."""
     folder, *below = Path(file).parent.parts or (".",)
     if folder in FREE:
         return None

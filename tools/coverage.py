@@ -21,18 +21,20 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# A random program covers in 1/10 of the operations what it ever does.
+# A tenth of the default number of operations covers all that random programs ever
+# cover.
 ENVIRONMENT = {"PANDO_TEST_OPERATIONS": "120000"}
 
-# Lines whose branches the compiler made.
+# Source lines whose branches the compiler adds.
 NOT_WRITTEN = re.compile(r"= default;$|^switch \(")
 
-# A side of a branch: where its condition is, and which outcome it has.
+# One side of a branch: the line and column of its condition, and its outcome.
 Side = tuple[int, int, bool]
 
 
 def tool(name: str) -> str:
-    """llvm-cov-14 and its like, or without the version."""
+    """Returns the name of an LLVM tool, with the suffix -14 if such a program exists.
+    Exits if the tool is missing."""
     for candidate in (f"{name}-14", name):
         found = subprocess.run(["which", candidate], capture_output=True, text=True)
         if found.returncode == 0:
@@ -63,7 +65,7 @@ def export(programs: list[Path], profiles: list[Path], folder: Path) -> dict:
 
 
 def sides(file: dict) -> dict[Side, int]:
-    """How often each side was taken, over all instances of a template."""
+    """Returns how often each side was taken, over all instances of a template."""
     taken: dict[Side, int] = defaultdict(int)
     for line, column, _, _, true_count, false_count, *_ in file["branches"]:
         taken[line, column, True] += true_count

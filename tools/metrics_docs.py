@@ -1,7 +1,8 @@
 """Writes docs/metrics.md from the catalogue of metrics that pandod prints.
 
 usage: metrics_docs.py [--check] PANDOD
---check writes nothing, and fails when the file says something else.
+
+--check writes nothing, and fails when the file differs.
 """
 
 import argparse
@@ -42,7 +43,7 @@ def section(title: str, metrics: list[dict]) -> str:
 
 
 def buckets(catalogue: list[dict]) -> str:
-    """The histograms by their buckets."""
+    """Returns a table that groups the histograms by their buckets."""
     names: dict[tuple[float, ...], list[str]] = {}
     for metric in catalogue:
         if metric["type"] == "histogram":

@@ -1,7 +1,8 @@
 """Writes docs/configuration.md from the options that pandod prints.
 
 usage: options_docs.py [--check] PANDOD
---check writes nothing, and fails when the file says something else.
+
+--check writes nothing, and fails when the file differs.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""Runs the stages of `make test`, all of them, and prints one summary.
+"""Runs all stages of `make test`, and prints one summary.
 
-A stage is a target of the Makefile. TARGET+BUILD makes BUILD meanwhile, at the
-lowest priority and for later stages, which tell what fails in it. A stage leaves
-its tests' verdicts as JUnit XML in the folder that the variable RESULTS names; a
-stage without such files (formatting, fuzzers) passes or fails as a whole. Exits
-non-zero if anything failed.
+A stage is a target of the Makefile. TARGET+BUILD also makes BUILD at the same time, at
+the lowest priority, for later stages; a later stage reports what failed in it. A stage
+leaves its tests' verdicts as JUnit XML in the folder that the variable RESULTS names. A
+stage without such files (formatting, fuzzers) passes or fails as a whole. The exit
+status is non-zero if anything failed.
 
 usage: tools/test_stages.py RESULTS_FOLDER TARGET[+BUILD]...
 """
@@ -24,13 +24,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 WIDTH = 80
-# GoogleTest prints this of a test that skips itself: place, then reason.
+# The place and the reason that GoogleTest prints for a test that skips itself.
 GTEST_REASON = re.compile(r": Skipped\n(.+)")
 
 
 @dataclass
 class Verdicts:
-    """The results of a stage's tests."""
+    """The verdicts on the tests of one stage."""
 
     passed: int = 0
     failed: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Stage:
     exit_code: int
     seconds: float
     cpu_seconds: float
-    """Of the stage and of what was made meanwhile."""
+    """The CPU time of the stage and of the build that ran meanwhile."""
     verdicts: Verdicts
 
     def row(self) -> str:
@@ -85,7 +85,7 @@ def read_verdicts(folder: Path) -> Verdicts:
 
 @contextmanager
 def made_meanwhile(target: str, log: Path) -> Iterator[None]:
-    """Makes the target, if there is one, while the block runs."""
+    """Makes the target while the block runs; an empty target makes nothing."""
     if not target:
         yield
         return
@@ -105,7 +105,7 @@ def made_meanwhile(target: str, log: Path) -> Iterator[None]:
 def run_stage(stage: str, results: Path) -> Stage:
     target, _, build = stage.partition("+")
     folder = results / target
-    # The verdicts of an earlier run are not this one's.
+    # Verdicts of an earlier run must not count for this run.
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     print(f"\n== {target} ==", flush=True)
@@ -121,7 +121,8 @@ def run_stage(stage: str, results: Path) -> Stage:
 
 
 def cpu_seconds() -> float:
-    """Of all processes that this one has waited for, and theirs."""
+    """Returns the CPU time of all processes that this process has waited for, and of
+    their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -22,12 +22,12 @@ from elftools.elf.elffile import ELFFile
 REPOSITORY = Path(__file__).resolve().parent.parent
 PROGRAMS = ("pandod", "pandoctl", "pando-keeper", "pando-mover")
 PLATFORM = "manylinux_2_34_x86_64"
-# GCC 12 gave the one symbol condition_variable::wait of libstdc++ another version,
-# which is too new for glibc 2.34's systems. Under the old one, which all have, it is the
-# same function.
+# GCC 12 gave the symbol condition_variable::wait of libstdc++ a second version, which
+# systems with glibc 2.34 lack. All systems have the same function under the old
+# version.
 NEW_VERSION, OLD_VERSION = b"GLIBCXX_3.4.30", b"GLIBCXX_3.4.11"
 RENAMED_SYMBOL = "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE"
-# Packages whose code is in the programs themselves, from headers and archives.
+# The packages whose code is in the programs themselves, from headers and archives.
 LINKED_IN = (
     "cppzmq-dev",
     "libcli11-dev",
@@ -40,7 +40,8 @@ BIN = Path(sys.executable).parent
 
 
 def run(*command: object, **environment: str) -> str:
-    """The output of a command, which is told only where it fails."""
+    """Runs a command and returns its output. Exits with that output if the command
+    fails."""
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [*map(str, command)],
@@ -63,7 +64,8 @@ def build(project: Path, folder: Path, *settings: str) -> Path:
 
 
 def repair(wheel: Path, folder: Path, libraries: Path) -> Path:
-    """The wheel with its libraries inside, looked for in `libraries` first."""
+    """Returns the wheel with its libraries inside; `libraries` is searched first for
+    them."""
     run(sys.executable, "-m", "auditwheel", "repair", "--plat", PLATFORM,
         "-w", folder, wheel, LD_LIBRARY_PATH=str(libraries))  # fmt: skip
     (repaired,) = folder.glob("*.whl")
@@ -91,7 +93,8 @@ def wants_new_version(file: Path) -> bool:
 
 
 def want_old_version(path: Path) -> None:
-    """Lets the file want the old version of condition_variable::wait."""
+    """Makes a file ask for the old version of condition_variable::wait. Exits if the
+    file asks for other symbols of the new version."""
     symbols = run("readelf", "--wide", "--dyn-syms", path)
     new = re.findall(rf"(\S+)@{NEW_VERSION.decode()}", symbols)
     if set(new) != {RENAMED_SYMBOL}:
@@ -100,7 +103,7 @@ def want_old_version(path: Path) -> None:
         elf = ELFFile(file)
         needs = elf.get_section_by_name(".gnu.version_r")
         strings = elf.get_section(needs["sh_link"]).data()
-        # The name and the hash of a version, as in Elf64_Vernaux.
+        # The name and the hash of a version lie as in Elf64_Vernaux.
         hashes = {name: gnu_version_hash(name) for name in (NEW_VERSION, OLD_VERSION)}
         old_name = strings.index(b"\0" + OLD_VERSION + b"\0") + 1
         new_name = strings.index(b"\0" + NEW_VERSION + b"\0") + 1
@@ -116,7 +119,7 @@ def want_old_version(path: Path) -> None:
 
 
 def gnu_version_hash(name: bytes) -> int:
-    """The hash of System V's ABI."""
+    """Returns the hash of a name by System V's ABI."""
     value = 0
     for byte in name:
         value = (value << 4) + byte
@@ -125,11 +128,12 @@ def gnu_version_hash(name: bytes) -> int:
 
 
 def own_libraries(programs: Path, folder: Path) -> Path:
-    """Those of the system's libraries that cannot go into a wheel as they are."""
+    """Returns a folder with the libraries that cannot go into a wheel as the system has
+    them, changed so that they can."""
     folder.mkdir()
     for path in needed_libraries(programs.iterdir()):
         copy = folder / path.name
-        # libstdc++ defines these symbols, and stays the system's.
+        # libstdc++ defines these symbols, and is not bundled; libzmq comes from pyzmq.
         if path.name.startswith(("libstdc++", "libzmq")):
             continue
         if wants_new_version(path):
@@ -140,8 +144,8 @@ def own_libraries(programs: Path, folder: Path) -> Path:
 
 
 def take_zmq(folder: Path) -> None:
-    """libzmq as pyzmq brings it: Debian's wants Kerberos, PGM and NORM, too, none of
-    which Pando uses."""
+    """Copies libzmq from pyzmq, because Debian's libzmq also needs Kerberos, PGM and
+    NORM, none of which Pando uses."""
     (libraries,) = Path(sys.prefix).glob("lib/python*/site-packages/pyzmq.libs")
     for path in libraries.iterdir():
         shutil.copy(path, folder)
@@ -151,14 +155,14 @@ def take_zmq(folder: Path) -> None:
 
 
 def licenses_of(libraries: Iterable[str], folder: Path) -> None:
-    """Puts the licences of bundled libraries into the folder, and the texts that these
-    refer to."""
+    """Copies the licences of bundled libraries into the folder, and the texts to which
+    these licences refer."""
     shutil.copy(
         REPOSITORY / "deploy" / "debian" / "copyright", folder / "pando.copyright"
     )
     owners = set(LINKED_IN)
     for library in libraries:
-        # auditwheel has put a hash into the name.
+        # auditwheel has put a hash into the file's name.
         name = re.sub(r"-[0-9a-f]{8}(?=\.)", "", library)
         if name.startswith(("libzmq", "libsodium")):
             continue

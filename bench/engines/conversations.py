@@ -1,7 +1,7 @@
-"""Conversations of a recorded trace, scaled to a model of the tests.
+"""Conversations of a recorded trace, scaled to a small model of the tests.
 
-A token of the scaled trace stands for 32 of the recorded one. Each block has tokens of
-its own, so that prompts share what the recorded ones share.
+One token of the scaled trace stands for 32 recorded tokens. Each recorded block gets
+tokens of its own, so scaled prompts share the blocks that the recorded prompts share.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ BLOCK_TOKENS = 512 // SCALE
 class Request:
     prompt: list[int]
     new: int
-    """Tokens to be generated."""
+    """The number of tokens to generate."""
 
 
 def read(one_in: int) -> list[Request]:
-    """All requests of one in so many conversations, in their order: fewer would find
-    less of what was there before."""
+    """Returns all requests of every `one_in`-th conversation, in recorded order.
+    Conversations stay whole, because a request finds in the cache what the earlier
+    requests of its conversation left there."""
     with TRACE.open() as lines:
         recorded = [json.loads(line) for line in lines]
     order: dict[int, int] = {}
@@ -41,7 +42,8 @@ def read(one_in: int) -> list[Request]:
 
 
 def _conversation(request: dict) -> int:
-    """The first block is that of all, where there is a second one."""
+    """Returns the id of the block that identifies a request's conversation: the second
+    block, because all conversations share the first, or the only block."""
     return request["hash_ids"][:2][-1]
 
 

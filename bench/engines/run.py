@@ -2,14 +2,17 @@
 
 usage: run.py [--one-in N] sglang|vllm|blocks
 
-Conversations of a recorded trace, whose requests go to two engines in turn: to two that
-share a pandod, then to two with prefix caches of their own. As much memory for KV in all:
-a pool of Pando is as large as the two engines' own. With `blocks`, two vLLMs over the
-block memory of a pandod beside two with vLLM's own CPU offloading, of half as much memory
-each. A small model with random weights on
-CPUs: the times are this machine's, and a step of a real model is longer, so that what is
-saved is more and what is spent is less of the whole. The counts are what a real model
-would have.
+Sends the requests of recorded conversations to two engines in turn: first to two
+engines that share a pandod, then to two engines with prefix caches of their own. Both
+pairs have the same memory for KV in all: Pando's pool is as large as the two engines'
+own caches together. With `blocks`, the first pair is two vLLMs over the block memory of
+a pandod; the second pair is two vLLMs with vLLM's own CPU offloading, each with half as
+much memory.
+
+The model is small, has random weights and runs on CPUs, so the times hold for this
+machine only. A step of a real model is longer, so Pando saves more time there, and its
+costs are a smaller share of the whole. The counts are those that a real model would
+have.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ class Measured:
     cached: int = 0
     seconds: float = 0.0
     spent: dict[str, float] = field(default_factory=dict)
-    """By both engines, on what they measure."""
+    """The work that both engines report of themselves, summed up by its name."""
     first_tokens: list[float] = field(default_factory=list)
     outputs: list[list[int]] = field(default_factory=list)
 
@@ -83,7 +86,7 @@ def measure(engines: Sequence[EngineProcess], requests: Sequence[Request]) -> Me
     measured = Measured()
     with closing_all(engines):
         for number, engine in enumerate(engines):
-            # The first steps of an engine take longer than those that follow.
+            # The first steps of an engine take longer than the later ones.
             engine.ask(prompts=[prompt(500, seed=9000 + number)], new=4)
         serve(engines, requests, measured)
         for repeat in range(REPEATS):
@@ -97,7 +100,8 @@ def measure(engines: Sequence[EngineProcess], requests: Sequence[Request]) -> Me
 def serve(
     engines: Sequence[EngineProcess], requests: Sequence[Request], measured: Measured
 ) -> None:
-    """Each engine has half of the requests in its queue at once."""
+    """Sends each engine its half of the requests at once and adds up what the engines
+    report in `measured`."""
     before = [engine.ask(look=True)["spent"] for engine in engines]
     begin = time.perf_counter()
     halves = [requests[side :: len(engines)] for side in range(len(engines))]

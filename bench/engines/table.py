@@ -1,4 +1,4 @@
-"""Prints what was measured: a column for each way."""
+"""Prints the measured figures as a table, with a column for each way."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# Name, the figure of what was measured, and how it is written.
+# The name of a row, the function that computes its figure, and the figure's format.
 Row = tuple[str, Callable[[Any], float], str]
 
 
 def show(measured: Mapping[str, Any]) -> None:
-    """The last of them is the one without Pando."""
+    """Prints a column for each entry; the last entry must be the way without Pando."""
     columns = list(measured.values())
     print(" " * 58 + "".join(f"{name:>12}" for name in measured))
     for name, figure, form in ROWS:

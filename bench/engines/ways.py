@@ -15,13 +15,14 @@ from engines.vllm import start as vllm
 from engines.vllm.pool import BLOCK_BYTES, BLOCK_TOKENS, POOL
 from pandod_process import OPEN, Pandod
 
-# The tokens of KV that each engine holds without Pando.
+# The number of tokens of KV that each engine holds without Pando.
 TOKENS = 16_384
 BLOCKS = {
     "spec_name": "PandoOffloadingSpec",
     "spec_module_path": "pando_kv.vllm.offloading",
 }
-# With a memory beside its own: what it computes in, and its share of that memory.
+# The sizes for engines that use a second memory beside their own: SMALL_TOKENS fit into
+# the engine's own memory, BESIDE_TOKENS are its share of the second memory.
 SMALL_TOKENS = 5_120
 BESIDE_TOKENS = 12_288
 
@@ -36,7 +37,7 @@ class Way:
 
     @contextlib.contextmanager
     def engines(self, model: Path, folder: Path) -> Iterator[list[EngineProcess]]:
-        """Two that are ready."""
+        """Yields two engines that are ready, and ends them afterwards."""
         start = {"sglang": sglang, "vllm": vllm}[self.kind].start_engine
         server = None
         if self.has_pando:
@@ -56,7 +57,7 @@ class Way:
 
 
 def _serve(kind: str, folder: Path) -> Pandod:
-    """With as much room as two engines have together."""
+    """Starts a pandod whose pool is as large as the caches of two engines together."""
     if kind == "sglang":
         pages = 2 * TOKENS // sglang.PAGE_TOKENS
         server = Pandod(folder, pool_pages=pages, model="tiny", **LAYOUT)
@@ -67,7 +68,7 @@ def _serve(kind: str, folder: Path) -> Pandod:
 
 
 def _serve_blocks(_kind: str, folder: Path) -> Pandod:
-    """With as much memory as two engines have beside their own."""
+    """Starts a pandod whose block memory is as large as two engines' shares of it."""
     server = Pandod(folder, memory=2 * _BESIDE_BYTES, block_extent="1MiB", **OPEN)
     server.start()
     return server
@@ -108,7 +109,8 @@ WAYS = {
         Way("Pando", "vllm", has_pando=True, arguments=_vllm_memory(2 * TOKENS)),
         Way("own caches", "vllm", arguments=_vllm_memory(TOKENS)),
     ),
-    # KV that has left the engines: in one memory for both, or half of it for each.
+    # KV that has left the engines lies in one memory for both engines, or in one memory
+    # of half the size for each engine.
     "blocks": (
         Way(
             "blocks",

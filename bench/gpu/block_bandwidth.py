@@ -1,5 +1,6 @@
-"""Blocks of one request between Pando's memory and a GPU, beside one copy of as many
-bytes from pinned memory, in turns."""
+"""Times copies of one request's blocks between Pando's memory and a GPU. The floor is
+one copy of as many bytes from or to pinned memory; block copies and floor take turns.
+"""
 
 import time
 from statistics import median
@@ -12,7 +13,7 @@ from rows import Row
 
 KEY_BYTES = 32
 ROUNDS = 10
-# Bytes of a block, and of a piece of it: what one layer has there.
+# Bytes of a block, and bytes of a piece. A piece is one layer's part of a block.
 SHAPES = ((16 << 10, 16 << 10), (2 << 20, 64 << 10))
 REQUEST_BYTES = 256 << 20
 
@@ -38,7 +39,7 @@ def _reserve(client: Client, device: int, block_bytes: int, count: int) -> np.nd
     (kind,) = client.open_kinds([spec])
     keys = np.random.default_rng(block_bytes).bytes(count * KEY_BYTES)
     places = client.reserve_blocks(block_bytes, [BlockKeys(kind.number, keys)])
-    # In no order, as an engine that has run for long has them.
+    # An engine that has run for long has its blocks in no order, either.
     return np.random.default_rng(1).permutation(places)
 
 
@@ -54,7 +55,8 @@ def _rows(
     pieces = (host[:, None] + within).ravel()
     there = gpu + np.arange(len(pieces), dtype=np.uint64) * np.uint64(piece_bytes)
     sizes = np.full(len(pieces), piece_bytes, np.uint64)
-    # One copy: from the first place on, where all are side by side.
+    # The floor is one copy of the whole range; the places lie side by side from
+    # host.min() on.
     whole = [np.array([n], np.uint64) for n in (host.min(), gpu, int(sizes.sum()))]
     rows = []
     for is_load, what in ((True, "to"), (False, "from")):

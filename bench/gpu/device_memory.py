@@ -1,4 +1,4 @@
-"""Memory of a GPU by the CUDA driver alone."""
+"""Allocates memory of a GPU with the CUDA driver alone."""
 
 import ctypes
 
@@ -6,7 +6,7 @@ _GRANULARITY = 2 << 20
 
 
 class _Properties(ctypes.Structure):
-    """CUmemAllocationProp."""
+    """The CUDA driver's struct CUmemAllocationProp."""
 
     _fields_ = [
         ("type", ctypes.c_int),
@@ -19,7 +19,7 @@ class _Properties(ctypes.Structure):
 
 
 class _Access(ctypes.Structure):
-    """CUmemAccessDesc."""
+    """The CUDA driver's struct CUmemAccessDesc."""
 
     _fields_ = [
         ("location_type", ctypes.c_int),
@@ -29,7 +29,8 @@ class _Access(ctypes.Structure):
 
 
 def device_count() -> int:
-    """Raises OSError where there is no driver, RuntimeError where it refuses."""
+    """Returns the number of GPUs. Raises OSError without a CUDA driver, and
+    RuntimeError if the driver reports an error."""
     driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
     _check(driver.cuInit(0), "cuInit")
     _check(driver.cuDeviceGetCount(ctypes.byref(count)), "cuDeviceGetCount")
@@ -37,8 +38,9 @@ def device_count() -> int:
 
 
 def device_memory(device: int, size: int) -> int:
-    """The address of at least so many bytes, until this process ends. REQUIRES: a
-    CudaCopier of the device is there."""
+    """Returns the address of at least `size` bytes of the GPU, which stay allocated
+    until this process ends. REQUIRES: a CudaCopier of the device exists. Raises
+    RuntimeError if the driver reports an error."""
     driver = ctypes.CDLL("libcuda.so.1")
     size = -(-size // _GRANULARITY) * _GRANULARITY
     bytes_, none = ctypes.c_size_t(size), ctypes.c_uint64(0)

@@ -1,8 +1,9 @@
 """One cache for a machine with one or two GPUs: copies of blocks beside one pinned copy
 of as many bytes, and two engines over one pandod.
 
-What is not there is skipped, with the reason: a driver for CUDA, vLLM. Where vLLM is the
-one for CPUs, the engines show that this runs, and their figures say nothing about GPUs.
+A part whose CUDA driver or vLLM is missing is skipped, with the reason. With vLLM's
+build for CPUs the engines only show that the benchmark runs; their figures say nothing
+about GPUs.
 
 usage: PYTHONPATH=tests:tests/support python bench/gpu/machine.py [--build build/release]
            [--model NAME] [--engine '{"dtype": "bfloat16", ...}'] [--only copies|engines]

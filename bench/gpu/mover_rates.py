@@ -1,7 +1,7 @@
 """Pages of a pool on a GPU that a pando-mover copies to a tier in pandod's memory and
 back, beside one copy of as many bytes from and to pinned memory.
 
-Skipped without torch, or where it finds no GPU.
+The benchmark is skipped if this Python has no torch, or if torch finds no GPU.
 
 usage: python bench/gpu/mover_rates.py [--build build/release]
 """
@@ -26,10 +26,10 @@ from started_pandod import started_pandod  # noqa: E402
 
 PAGE_TOKENS = 16
 PAGE_BYTES = 2 << 20
-# 32 layers of keys and values, so that a page is 64 pieces of 32 KiB.
+# With 32 layers of keys and values, a page consists of 64 pieces of 32 KiB.
 LAYOUT = ("--layers", 32, "--heads", 8, "--head-size", 128, "--dtype", "bfloat16")
 PROMPTS = 8
-PAGES = 64  # of a prompt
+PAGES = 64  # pages of a prompt
 ALL_BYTES = PROMPTS * PAGES * PAGE_BYTES
 
 

@@ -1,6 +1,6 @@
-"""Two vLLMs over the blocks of one pandod: how soon the second one has the first token of
-what the first one computed, whether its tokens are equal, and what its decoding loses
-while blocks are copied."""
+"""Measures two vLLMs over the blocks of one pandod: how soon the second engine has the
+first token of a prompt that the first engine computed, whether their tokens are equal,
+and how much slower the second engine decodes while blocks are copied."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from engines.vllm.start import prompt
 from rows import Row
 
 REPEATS = 5
-TOKENS = 2000  # of a prompt
+TOKENS = 2000  # tokens of a prompt
 ANSWER = 32
 STEPS = 64
 _BLOCKS = {
@@ -29,8 +29,9 @@ _BLOCKS = {
 def engine_rows(
     address: str, devices: list[int], model: str | None, arguments: dict[str, Any]
 ) -> list[Row]:
-    """On one device both compute. `arguments` are vLLM's LLM's; without a `model` it is
-    a small one with random weights. Raises AssertionError if tokens differ."""
+    """Returns the rows of two engines, which share the device if `devices` has one
+    entry. `arguments` are arguments of vLLM's LLM. Without `model` the engines run a
+    small model with random weights. Raises AssertionError if their tokens differ."""
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as scratch:
         folder = Path(scratch)
         given = {
@@ -51,7 +52,7 @@ def engine_rows(
         with closing_all(pair):
             for number, engine in enumerate(pair):
                 engine.ready()
-                # The first steps of an engine take longer than those that follow.
+                # The first steps of an engine take longer than the later ones.
                 engine.ask(prompts=[prompt(500, seed=9000 + number)], new=4)
             rows = [*_first_tokens(*pair), _slowdown(*pair)]
             for engine in pair:
@@ -81,7 +82,8 @@ def _first_tokens(first: EngineProcess, second: EngineProcess) -> list[Row]:
 
 
 def _slowdown(first: EngineProcess, second: EngineProcess) -> Row:
-    """A step of the second engine, which decodes, alone and while it loads."""
+    """Times a decoding step of the second engine, alone and while the engine loads
+    blocks."""
     stored = [prompt(TOKENS, seed=300 + n) for n in range(REPEATS)]
     first.ask(prompts=stored, new=1)
     second.ask(start=[prompt(100, seed=400)], new=4 * STEPS)

@@ -1,4 +1,4 @@
-"""Calls of the Python client with 500 keys, on a lane and over gRPC."""
+"""Times calls of the Python client with 500 keys, on a lane and over gRPC."""
 
 import hashlib
 import itertools
@@ -12,7 +12,7 @@ from rows import Row
 KEYS = 500
 KEY_BYTES = 32
 BLOCK_BYTES = 16 << 10
-CALLS = 15  # of a round
+CALLS = 15  # calls of a round
 
 _names = itertools.count(1)
 
@@ -54,7 +54,7 @@ class _Calls:
         return partial(self._client.acquire_blocks, *self._locks, self._keys(-1))
 
     def store(self, number: int) -> Callable[[], object]:
-        """Of keys that are new."""
+        """Returns a function that reserves and publishes blocks of new keys."""
         reservation, keys = next(_names), self._keys(number)
 
         def store() -> None:

@@ -1,5 +1,6 @@
-"""The blocks of one request between vLLM's memory and Pando's, both the host's, beside
-one memcpy of as many bytes, in turns."""
+"""Times copies of one request's blocks between vLLM's memory and Pando's, which both
+lie in host memory. The floor is one memcpy of as many bytes; copies and floor take
+turns."""
 
 import ctypes
 from collections.abc import Callable
@@ -15,7 +16,8 @@ from rows import Row
 from vllm.v1.kv_offload.base import CanonicalKVCacheRef, GPULoadStoreSpec
 
 KEY_BYTES = 32
-# Name, layers, bytes of a page in a layer, blocks of the request.
+# The name, the number of layers, the bytes of a page in a layer, and the number of
+# blocks of the request.
 SHAPES = (("16 KiB", 1, 16 << 10, 2048), ("2 MiB", 32, 64 << 10, 64))
 
 
@@ -43,7 +45,7 @@ def host_copy_rows(address: str) -> list[Row]:
 def _measure(
     client: Client, name: str, layers: int, page_bytes: int, blocks: int
 ) -> dict[str, float]:
-    """Seconds, by what was done."""
+    """Returns the median seconds of each kind of copy, by its name."""
     (kind,) = client.open_kinds(
         [KindSpec(name.encode(), name, KEY_BYTES, layers * page_bytes)]
     )
@@ -61,7 +63,7 @@ def _measure(
     there = BlockPlaces(places.tolist(), memory.epoch, 0)
     order = np.random.default_rng(2).permutation(blocks).tolist()
     here = GPULoadStoreSpec(order, [blocks], [0])
-    # As many bytes between the same two memories, in one piece where they are.
+    # The floor copies as many bytes between the same two memories, one layer at a time.
     host = memory.bytes.ctypes.data + int(places[0]) * 4096
 
     def memcpy(to_host: bool) -> None:
@@ -80,7 +82,7 @@ def _measure(
         "load": lambda: copy(copies.load, there, here),
         "memcpy of load": lambda: memcpy(False),
     }
-    for each in do.values():  # the first time the memory is taken
+    for each in do.values():  # the first copy pays for allocating memory
         each()
     return p50s_in_turns(
         {what: lambda _, each=each: each for what, each in do.items()}, calls=2

@@ -1,4 +1,4 @@
-"""Times of several ways to do one thing, which take turns."""
+"""Times several ways to do one thing, which take turns."""
 
 import time
 from collections.abc import Callable
@@ -10,9 +10,10 @@ ROUNDS = 20
 def p50s_in_turns(
     ways: dict[str, Callable[[int], Callable[[], object]]], calls: int
 ) -> dict[str, float]:
-    """Seconds. `ways` get the number of a call and make what is timed. In each round a
-    way has so many calls. Other work on the machine slows some rounds down: of the
-    medians of the rounds it is the lower quartile."""
+    """Returns a time in seconds for each way. A way is a function that gets the number
+    of a call and returns the function to be timed. Each way makes `calls` calls in each
+    of ROUNDS rounds. The result is the lower quartile of the rounds' medians, because
+    other work on the machine slows some rounds down."""
     rounds: dict[str, list[float]] = {name: [] for name in ways}
     for number in range(ROUNDS):
         for name, make in ways.items():

@@ -1,4 +1,4 @@
-"""A request of 500 blocks in Pando's manager and in vLLM's own, in turns."""
+"""Times a request of 500 blocks in Pando's manager and in vLLM's own, in turns."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,8 +17,8 @@ from vllm.v1.kv_offload.cpu.manager import CPUOffloadingManager
 
 BLOCKS = 500
 BLOCK_BYTES = 16 << 10
-REQUESTS = 5  # of a round
-# More than there are in all rounds.
+REQUESTS = 5  # requests of a round
+# A capacity that exceeds the blocks of all rounds.
 CHUNKS = 100_000
 
 

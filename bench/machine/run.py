@@ -1,9 +1,9 @@
 """What blocks cost an engine and save it: one cache for the machine.
 
-Prints tables as bench/run.py does. A floor is measured in the same run: vLLM's own
-manager in the same process, in turns; memcpy of the same bytes; the same calls over
-gRPC. Runs in vLLM's environment (make bench-machine); bench/engines has two engines
-beside each other.
+Prints tables as bench/run.py does. Each floor is measured in the same run: vLLM's own
+manager in the same process, in turns with Pando's; memcpy of the same bytes; the same
+calls over gRPC. The program runs in vLLM's environment (make bench-machine). The
+benchmark of two engines is in bench/engines.
 
 usage: run.py [--build build/release] [--only core|calls|manager|copies ...]
 """
@@ -49,7 +49,8 @@ def main() -> int:
 
 
 def rows_of(part: str, address: str) -> list[Row]:
-    """What needs an engine's packages is imported when it is asked for."""
+    """Returns the rows of a part. Imports an engine's packages only for the parts that
+    need them."""
     if part == "calls":
         from block_calls import block_call_rows
 
@@ -65,7 +66,7 @@ def rows_of(part: str, address: str) -> list[Row]:
 
 @contextmanager
 def on_one_cpu() -> Iterator[int]:
-    """This process runs on no other one meanwhile."""
+    """Yields the only CPU on which this process runs until the block ends."""
     before = os.sched_getaffinity(0)
     cpu = min(before)
     os.sched_setaffinity(0, {cpu})

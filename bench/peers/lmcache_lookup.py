@@ -1,5 +1,6 @@
-"""A look-up of a cached prompt at LMCache's server, which locks it for one reader:
-tokens in, the number of chunks out. The client is that of LMCache's own benchmark.
+"""Times a look-up of a cached prompt at LMCache's server: the server gets tokens, locks
+the prompt for one reader, and returns the number of chunks. The client is that of
+LMCache's own benchmark.
 
 usage: python lmcache_lookup.py RPC_URL
 """
@@ -29,7 +30,7 @@ def main(url: str) -> None:
             tp_size=1,
             use_mla=False,
             num_tokens=TOKENS,
-            # Nearly no KV: one layer of one head.
+            # The shape makes the KV small: one layer with one head of size 8.
             kvcache_shape_spec=f"(2,1024,{BLOCK_TOKENS},1,8):float16:1",
             num_blocks=1024,
             block_size=BLOCK_TOKENS,
@@ -52,7 +53,7 @@ def main(url: str) -> None:
             return request
 
         def release(request: RequestContext) -> None:
-            # To read is what releases the lock.
+            # Only a read releases the lock.
             client.retrieve(request, 0, request.num_full_tokens)
             client.end_session(request)
 
@@ -62,7 +63,8 @@ def main(url: str) -> None:
 
 
 def _await_stored(client: ServerBenchClient, prompt: RequestContext) -> None:
-    """The server stores in the background."""
+    """Waits until the whole prompt is found, because the server stores in the
+    background. Raises RuntimeError if STORED_LOOKS look-ups do not find it."""
     for attempt in range(STORED_LOOKS):
         request = replace(prompt, request_id=f"stored-{attempt}")
         found = client.lookup(request)

@@ -1,5 +1,6 @@
-"""Whether all blocks of a prompt are known to Mooncake's master: their keys, made
-beforehand, in, and a flag for each out. Nothing is hashed or locked.
+"""Times a look-up of all blocks of a prompt at Mooncake's master: the master gets keys
+that were made beforehand, and returns a flag for each key. The master neither hashes
+nor locks.
 
 usage: python mooncake_lookup.py MASTER TOKENS_OF_A_KEY
 """

@@ -1,4 +1,5 @@
-"""A match of a cached prompt with a lock on it: tokens in, the ids of its pages out.
+"""Times a match of a cached prompt that locks it: pandod gets tokens, and returns the
+ids of the prompt's pages.
 
 usage: python pando_lookup.py ADDRESS lane|grpc
 """

@@ -1,10 +1,10 @@
 """A look-up of a cached prompt of 8,192 tokens from Python: Pando beside LMCache's
 server and Mooncake's master, in rounds of each.
 
-The work is not the same, and the table says what each does. Client and server run on
-whichever CPUs the system gives them. The others come from an environment of their own,
-outside the clone; without one, or where one of them does not start, its rows are
-skipped, with the reason.
+The three servers do different work; the table says what each one does. Client and
+server run on the CPUs that the system chooses. LMCache and Mooncake come from an
+environment of their own, outside the clone. Without that environment, or if a server
+does not start, its rows are skipped, with the reason.
 
 usage: python bench/peers/run.py [--python PYTHON] [--build build/release]
 """

@@ -14,7 +14,7 @@ START_SECONDS = 60
 
 @contextlib.contextmanager
 def lmcache_server(python: str) -> Iterator[str]:
-    """The URL of its calls."""
+    """Yields the URL of the server's calls."""
     rpc, http = _free_ports()
     with _serving(
         [
@@ -47,8 +47,9 @@ def mooncake_master(python: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _serving(command: list[object], port: int) -> Iterator[None]:
-    """Until something listens on `port`; raises RuntimeError, with the end of what the
-    server wrote, if nothing does."""
+    """Starts the server, waits until a program listens on `port`, yields, and ends the
+    server. Raises RuntimeError, with the end of the server's output, if the server ends
+    or does not listen within START_SECONDS."""
     quiet = os.environ | {"LMCACHE_DISABLE_BANNER": "1", "LMCACHE_TRACK_USAGE": "false"}
     with tempfile.TemporaryFile("w+") as log:
         server = subprocess.Popen(

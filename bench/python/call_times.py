@@ -1,4 +1,4 @@
-"""Single calls of the Python client, on a lane and over gRPC, in rounds of each.
+"""Times single calls of the Python client, on a lane and over gRPC, in rounds of each.
 
 usage: python call_times.py ADDRESS
 """

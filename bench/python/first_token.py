@@ -1,8 +1,9 @@
-"""The first token of documents that the demo's model computes, and of the same when
-they lie on disk: the medians of the seconds, as JSON.
+"""Times the first token of documents that the demo's model computes, and of the same
+documents when they lie on disk; prints the median seconds as JSON.
 
 usage: PYTHONPATH=examples/demo first_token.py ADDRESS INDEX
-INDEX is the file `index` of the tier.
+
+INDEX is the file `index` of the disk tier.
 """
 
 import json

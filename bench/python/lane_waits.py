@@ -1,7 +1,7 @@
-"""Calls of a few tokens on a lane, without a pause, while others make long ones.
+"""Times calls of a few tokens on a lane, without a pause, while others make long calls.
 
-Reads words from its input, one a line: "begin" starts a measurement, "end" ends it and
-prints what the calls took since, as JSON, in milliseconds.
+Reads words from the standard input, one a line: "begin" starts a measurement; "end"
+ends the measurement and prints the times of its calls as JSON, in milliseconds.
 
 usage: python lane_waits.py ADDRESS
 """
@@ -35,7 +35,8 @@ def main() -> None:
 
 
 def measure(client: Client) -> list[int]:
-    """The times of all calls until there is a line to read, which is taken."""
+    """Calls until a line can be read from the standard input, takes that line, and
+    returns the times of all calls in nanoseconds."""
     times = []
     while True:
         begin = time.perf_counter_ns()

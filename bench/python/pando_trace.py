@@ -1,8 +1,8 @@
 """A trace through the Python client: of each request admission (match, lock, reserve)
 and finish (publish, unlock).
 
-With --begun nothing waits for a finish: it is begun, and its result is taken after the
-next admission, as by an engine that computes meanwhile.
+With --begun the client does not wait for the answer to a finish: it takes the answer
+after the next admission, as an engine does that computes meanwhile.
 
 usage: python pando_trace.py ADDRESS lane|grpc TRACE [--requests N] [--handles] [--begun]
 """
@@ -18,8 +18,8 @@ from summary import print_result
 
 
 class BlockHandles:
-    """The handles that lead to the end of each block: an engine remembers them of the
-    conversations that it serves."""
+    """The handles that lead to the end of each block. An engine remembers such handles
+    for the conversations that it serves."""
 
     def __init__(self, page_tokens: int) -> None:
         self._page_tokens = page_tokens

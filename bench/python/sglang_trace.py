@@ -1,5 +1,5 @@
-"""The same trace through SGLang's own cache, in this process: of each request match,
-lock, evict what is too much, insert, unlock. Needs SGLang 0.5.23.
+"""Times the same trace in SGLang's own cache, in this process. Each request matches,
+locks, evicts what exceeds the pool, inserts, and unlocks. Needs SGLang 0.5.23.
 
 usage: python sglang_trace.py rust|python TRACE PAGE_TOKENS POOL_TOKENS REQUESTS
 """
@@ -25,8 +25,8 @@ from summary import print_result
 
 
 class Slots:
-    """Takes slots back, as the allocator of an engine does; the cache is what is
-    measured."""
+    """A stand-in for an engine's allocator, which takes slots back and does nothing
+    else, because only the cache is measured."""
 
     device = torch.device("cpu")
 

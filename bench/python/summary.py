@@ -1,4 +1,4 @@
-"""Times of requests, as the benchmarks print them."""
+"""Summarizes the times of requests, as the benchmarks print them."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def times(nanoseconds: Sequence[int]) -> dict[str, float]:
-    """In microseconds."""
+    """Returns the mean, p50 and p99 in microseconds."""
     us = np.asarray(nanoseconds) / 1000
     return {
         "mean": float(us.mean()),

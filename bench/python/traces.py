@@ -1,7 +1,7 @@
-"""Requests of a recorded trace as prompts: the same tokens for everybody who asks.
+"""Requests of a recorded trace as prompts: equal blocks get equal tokens in every run.
 
-bench/data/README.md says what the files are. A prompt is cut to whole pages, so that
-caches with and without partial pages are asked for the same.
+bench/data/README.md describes the files. A prompt is cut to whole pages, so that caches
+with and without partial pages get the same requests.
 """
 
 import gzip
@@ -25,7 +25,7 @@ class Request:
     tokens: int
 
     def prompt(self) -> npt.NDArray[np.uint32]:
-        """Each block's tokens follow from its id."""
+        """Returns the request's tokens, which follow from the ids of its blocks."""
         ids = np.array(self.block_ids, np.uint64)[:, None]
         places = np.arange(1, self.block_tokens + 1, dtype=np.uint64)[None, :]
         with np.errstate(over="ignore"):
@@ -63,7 +63,8 @@ def _agents(lines: Iterator[str]) -> Iterator[Request]:
     timed = []
     for number, line in enumerate(lines):
         chat = json.loads(line)
-        # Ids are local to a conversation.
+        # Block ids are local to a conversation; the base makes them differ between
+        # conversations.
         base = (number + 1) << 32
         for request in chat["requests"]:
             ids = [

@@ -1,4 +1,4 @@
-"""Beside the calls of engines that compute elsewhere, with a million blocks."""
+"""Rows that time short calls beside the calls of engines with a million blocks."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ LIST_KINDS = admin_pb2.ListKindsRequest(limit=10_000)
 
 
 class Blocks:
-    """The calls of one session, each with new names, and keys that are all different."""
+    """The block calls of one session. Each call takes new names; all keys differ."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -68,7 +68,7 @@ def rows_of_blocks(other: OtherWorker, calls: LongCalls) -> Iterator[Row]:
         locks: list[int] = []
         yield row(f"AcquireBlocks {keys}", lambda: locks.append(blocks.acquire(first)))
         yield row(f"ReleaseBlocks {keys}", lambda: client.release_blocks(locks))
-        # Takes what is free.
+        # The first reservation takes the free blocks, so the second one must evict.
         reserved = [blocks.reserve()]
         yield row(
             f"ReserveBlocks {keys}, which evicts as many",

@@ -1,4 +1,4 @@
-"""Calls at their largest legal size, and what is in the cache before them."""
+"""Makes calls at their largest legal size, and fills the cache for them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -23,8 +23,8 @@ MANY_LEAVES = f"{LEAVES:,} leaves"
 
 
 class LongCalls:
-    """Makes a worker's calls over gRPC, with messages as they are: the client would
-    spend most of the time on them. `client` has the session."""
+    """A worker's calls over gRPC, made with plain messages, because the Python client
+    would spend most of the time on its own work. `client` owns the session."""
 
     def __init__(self, address: str, client: Client) -> None:
         self.address = address
@@ -37,7 +37,7 @@ class LongCalls:
         self._channel.close()
 
     def call(self, method: str, request: Message) -> Any:
-        """`method` is "PrefixCache/Insert", for example."""
+        """Calls a method, for example "PrefixCache/Insert", and returns its answer."""
         send = self._channel.unary_unary(
             f"/pando.v1.{method}",
             type(request).SerializeToString,
@@ -46,7 +46,7 @@ class LongCalls:
         return send(request, timeout=300)
 
     def stream(self, method: str, request: Message) -> Any:
-        """The answers to come."""
+        """Calls a method that streams, and returns an iterator over its answers."""
         send = self._channel.unary_stream(
             f"/pando.v1.{method}",
             type(request).SerializeToString,
@@ -62,7 +62,8 @@ class LongCalls:
         return answers
 
     def allocate(self, pages: int, session: int | None = None) -> list[int]:
-        """For its own session where none is given."""
+        """Allocates pages for the given session, or for the caller's own; returns their
+        ids."""
         request = pool_pb2.AllocatePagesRequest(
             session_id=session or self.session, pages=pages
         )
@@ -78,7 +79,8 @@ class LongCalls:
         self.call("Sessions/End", session_pb2.EndSessionRequest(session_id=session))
 
     def fill(self, namespaces: int = 1) -> None:
-        """LEAVES leaves of a page, from nothing, in so many namespaces."""
+        """Fills an empty cache with LEAVES leaves of one page, spread over the
+        namespaces."""
         names = [types_pb2.Namespace(extra_key=str(n)) for n in range(1, namespaces)]
         names.insert(0, types_pb2.Namespace())
         pages = self.allocate(LEAVES)
@@ -97,7 +99,8 @@ class LongCalls:
         )
 
     def lock_path(self) -> list[int]:
-        """A lock on each node of a path of DEPTH, which it makes."""
+        """Inserts a path of DEPTH pages of a token each, locks the path at each depth,
+        and returns the ids of the locks."""
         self.insert(range(DEPTH), self.allocate(DEPTH))
         locks = []
         handle = None
@@ -112,7 +115,8 @@ class LongCalls:
 
 
 def response_type(request: Message) -> type[Message]:
-    """InsertResponse for an InsertRequest."""
+    """Returns the response class of a request, for example InsertResponse for an
+    InsertRequest."""
     message = request.DESCRIPTOR
     name = message.name.removesuffix("Request") + "Response"
     return GetMessageClass(message.file.message_types_by_name[name])

@@ -1,5 +1,6 @@
-"""Reserves pages of the pool, and dies while a child that it left still maps them, so
-that they wait in quarantine until they are given up. The child ends with its input.
+"""Reserves pages of the pool and dies. A child process still maps the pages, so they
+wait in quarantine until pandod gives them up. The child ends when its standard input
+ends.
 
 usage: python lost_worker.py ADDRESS PAGES
 """

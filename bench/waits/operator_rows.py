@@ -1,4 +1,5 @@
-"""Beside the calls of operators, in a cache of many leaves, locks and lost pages."""
+"""Rows that time short calls beside the calls of operators, in a cache with many
+leaves, locks and lost pages."""
 
 import subprocess
 import sys
@@ -51,7 +52,8 @@ def rows_of_operators(other: OtherWorker, calls: LongCalls) -> Iterator[Row]:
 
 
 def rows_of_namespaces(other: OtherWorker, calls: LongCalls) -> Iterator[Row]:
-    """In an empty cache, and leaves one."""
+    """Yields the rows of many namespaces. REQUIRES: the cache is empty; it is empty
+    again afterwards."""
     where = f"{NAMESPACES:,} namespaces"
     yield other.row(
         f"inserts from 0 to {MANY_LEAVES}, {where}", lambda: calls.fill(NAMESPACES)
@@ -86,7 +88,8 @@ def rows_of_quarantine(other: OtherWorker, calls: LongCalls) -> Iterator[Row]:
 
 
 def row_of_drain(other: OtherWorker, calls: LongCalls) -> Row:
-    """Nothing else can be measured after it."""
+    """Returns the row of Drain, which must be the last one: a drained pandod admits no
+    more work."""
     return other.row("Drain", lambda: calls.call("Admin/Drain", admin.DrainRequest()))
 
 

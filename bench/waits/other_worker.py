@@ -1,4 +1,4 @@
-"""A worker whose calls are short, and are timed while others make long ones."""
+"""A worker that times its short calls while other sessions make long calls."""
 
 import json
 import subprocess
@@ -10,14 +10,15 @@ from rows import Row
 
 PROGRAM = Path(__file__).resolve().parent.parent / "python/lane_waits.py"
 LIMIT_MS = 5
-# As many as a call keeps busy: who makes it, and a thread of pandod.
+# The number of CPUs that a long call keeps busy: its caller and a thread of pandod
+# compute.
 COMPUTING = 2
 COMPUTE = "import time; end = time.monotonic() + 5\nwhile time.monotonic() < end: pass"
 Figures = dict[str, float]
 
 
 class OtherWorker:
-    """A process with a lane."""
+    """A process that makes short calls on a lane of its own."""
 
     def __init__(self, address: str) -> None:
         self._process = subprocess.Popen(
@@ -33,7 +34,8 @@ class OtherWorker:
         self._process.wait()
 
     def beside(self, deed: Callable[[], object]) -> Figures:
-        """The times of its calls meanwhile, in milliseconds."""
+        """Runs `deed` and returns the times of the short calls meanwhile, in
+        milliseconds."""
         self._say("begin")
         assert self._process.stdout.readline() == "began\n"
         try:
@@ -44,7 +46,9 @@ class OtherWorker:
         return figures
 
     def row(self, name: str, deed: Callable[[], object]) -> Row:
-        """The floor is what it waits for a CPU beside processes that call nothing."""
+        """Returns a row with the longest short call beside `deed`. The floor is the
+        longest one beside processes that compute and make no calls, which is a wait for
+        a CPU."""
         return Row(
             f"longest wait beside {name}",
             self.beside(deed)["longest"],

@@ -1,4 +1,4 @@
-"""Beside the calls of engines that compute in the pool."""
+"""Rows that time short calls beside the calls of engines that compute in the pool."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -58,7 +58,7 @@ def row_while_it_fills(other: OtherWorker, calls: LongCalls) -> Row:
 
 
 def rows_at_many_leaves(other: OtherWorker, calls: LongCalls) -> Iterator[Row]:
-    """Nothing is cached after it."""
+    """Yields rows for a cache with many leaves, which is empty afterwards."""
     prompt = range(MOST_TOKENS)
     pages: list[int] = []
 

@@ -1,4 +1,5 @@
-"""A short call beside lanes that score long queues of prompts, one after the other."""
+"""Rows that time a short call beside lanes that score long queues of prompts, one after
+the other."""
 
 import contextlib
 import time

@@ -1,4 +1,4 @@
-"""Beside sessions, and what they open."""
+"""Rows that time short calls beside sessions that attach, end, or watch."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ SESSIONS = 100
 
 
 def rows_of_sessions(other: OtherWorker, calls: LongCalls) -> Iterator[Row]:
-    """In an empty cache."""
+    """Yields the rows of sessions. REQUIRES: the cache is empty."""
 
     def open_sessions(lane: bool) -> None:
         for _ in range(SESSIONS):

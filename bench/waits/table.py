@@ -20,8 +20,8 @@ LOSSES = ("--session-grace", "0s", "--quarantine", "1h")
 
 
 def wait_rows(build: Path) -> list[Row]:
-    """Each row of the round in which it was least: waits for a CPU differ from round to
-    round, holds of the cache do not."""
+    """Returns each row of the round with the least value, because waits for a CPU
+    differ from round to round, and holds of the cache do not."""
     rounds = [[*rows_of_round(build)] for _ in range(ROUNDS)]
     return [min(row, key=attrgetter("value")) for row in zip(*rounds, strict=True)]
 
@@ -38,7 +38,8 @@ def rows_of_round(build: Path) -> Iterator[Row]:
         yield from rows_beside_scoring(other, calls.address)
         yield from operator_rows.rows_of_quarantine(other, calls)
         yield operator_rows.row_of_drain(other, calls)
-    # Once one has watched, pandod keeps events until it ends.
+    # After the first Watch a pandod records events until it exits, so Watch gets a
+    # pandod of its own.
     with waiting(build) as (other, calls):
         calls.fill()
         yield session_rows.row_of_watch(other, calls)
@@ -49,7 +50,8 @@ def rows_of_round(build: Path) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def waiting(build: Path, *options: object) -> Iterator[tuple[OtherWorker, LongCalls]]:
-    """A pandod, a worker whose calls are timed, and one that makes long ones."""
+    """Starts a pandod, a worker whose calls are timed, and a client that makes long
+    calls."""
     with (
         started_pandod(build, *POOL, *LOSSES, *SMALLEST_LAYOUT, *options) as (
             address,

@@ -1,4 +1,4 @@
-"""A request in Pando: a call admits it, one publishes its prompt, one finishes it."""
+"""A request in Pando: one call admits it, one publishes its prompt, one finishes it."""
 
 import numpy as np
 import pando_kv
@@ -8,10 +8,10 @@ from workload import CachedPrefix, Request
 
 
 class Admission:
-    """A locked prefix and reserved pages for the rest of one request.
+    """A locked prefix, and reserved pages for the rest of one request.
 
-    `block_table` names the cache's pages first, then our own. A page of ours that is
-    published is the cache's from then on, and must not be written again.
+    `block_table` lists the cache's pages first, then this request's own pages. An own
+    page belongs to the cache once it is published, and must not be written again.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Admission:
         self._lock = match.lock
         self._page_tokens = page_tokens
         self._prompt_tokens = len(request.prompt)
-        # The pages before the handle are those that the turn before has left.
+        # A match omits the pages before the handle; the turn before has left their ids.
         self.matched_pages = np.concatenate(
             (after.pages[: match.first_page], match.page_ids)
         )
@@ -40,12 +40,14 @@ class Admission:
         self.block_table = np.concatenate((self.matched_pages, match.reserved_page_ids))
 
     def publish(self, computed: Tokens) -> None:
-        """Lets other workers match the whole pages of tokens whose KV is written."""
+        """Publishes the whole pages of tokens whose KV is written, for other workers to
+        match."""
         if len(computed) // self._page_tokens > self._sealed:
             self._insert(computed, relock=True)
 
     def finish(self, computed: Tokens) -> None:
-        """Publishes the rest, releases the lock and gives the unused pages back."""
+        """Publishes the remaining whole pages, releases the lock and frees the unused
+        pages."""
         leftover = self.block_table[len(computed) // self._page_tokens :]
         self._insert(computed, unlock=True, free_page_ids=leftover)
 
@@ -56,7 +58,7 @@ class Admission:
     def _insert(self, computed: Tokens, **lock_action) -> None:
         end = len(computed) // self._page_tokens
         page_ids = self.block_table[self._sealed : end].copy()
-        # Pando still has the prompt of the admission: only the reply is sent.
+        # Pando still has the prompt from the admission, so only the reply is sent.
         prompt_end = min(len(computed), self._prompt_tokens)
         inserted = self._client.insert(
             computed[prompt_end:],
@@ -65,7 +67,8 @@ class Admission:
             prompt_tokens=prompt_end - self._sealed * self._page_tokens,
             **lock_action,
         )
-        # Where the tokens were cached already, ours were duplicates and are freed.
+        # If another worker has cached the tokens meanwhile, the pages of this request
+        # were duplicates and have been freed.
         canonical = inserted.canonical_page_ids
         self.block_table[self._sealed : self._sealed + len(canonical)] = canonical
         self._published.append(page_ids[len(canonical) :])

@@ -1,4 +1,4 @@
-"""Recorded conversations of coding agents, as prompts: see bench/data/README.md."""
+"""Recorded conversations of coding agents as prompts; see bench/data/README.md."""
 
 import itertools
 import json
@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 Tokens = npt.NDArray[np.uint32]
 
-# Longer prompts would fill the picture; of shorter conversations little is found.
+# Longer prompts would dominate the console's picture; shorter conversations find little
+# in the cache.
 LONGEST_PROMPT = 60_000
 FEWEST_REQUESTS = 10
 
@@ -24,11 +25,11 @@ class AgentRequest:
 
 
 class Conversation:
-    """One line of the trace.
+    """One conversation, from one line of the trace.
 
-    The trace has no texts, but says which blocks two prompts of one conversation
-    share. A block becomes tokens that follow from its id; those of the blocks that
-    describe the tools are the same in all conversations.
+    The trace has no texts, but says which blocks two prompts of a conversation share.
+    The tokens of a block follow from its id. The blocks that describe the tools have
+    the same tokens in all conversations.
     """
 
     def __init__(self, line: str) -> None:
@@ -42,7 +43,8 @@ class Conversation:
         return len(self._requests)
 
     def requests(self, round_: int) -> Iterator[AgentRequest]:
-        """Another round is a conversation of its own, with the same tools."""
+        """Yields the requests of a round. Each round is a conversation of its own, but
+        its tools have the same tokens in all rounds."""
         own = np.uint32(zlib.crc32(f"{self._name} {round_}".encode()))
         for request in self._requests:
             yield AgentRequest(self._prompt(request, own), request["out"])
@@ -54,7 +56,7 @@ class Conversation:
         first_tokens[: self._tool_blocks] -= own
         offsets = np.arange(self._block, dtype=np.uint32)
         whole = (first_tokens[:, None] + offsets).ravel()
-        # The last tokens do not fill a block, and are no other prompt's.
+        # The last tokens do not fill a block, and no other prompt shares them.
         rest = np.arange(request["in"] - whole.size, dtype=np.uint32)
         return np.concatenate([whole, rest + own + np.uint32(request["in"] << 8)])
 

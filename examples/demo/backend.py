@@ -1,6 +1,6 @@
-"""A process computes with numpy in float32, or with torch in bfloat16 on a device.
+"""Chooses how a process computes: with numpy in float32, or with torch in bfloat16.
 
-Importing this needs no torch; a config that names a device does.
+The module needs torch only for a config that names a device.
 """
 
 import importlib.util
@@ -11,7 +11,7 @@ from paged_kv import KvPages, PagedKv, PageIds, PrivatePages
 
 
 def missing(config: ModelConfig) -> str:
-    """Names the parts that this machine lacks to compute the config; empty: none."""
+    """Names the part that this machine lacks to compute the config; "" means none."""
     if config.device is None:
         return ""
     if importlib.util.find_spec("torch") is None:
@@ -36,7 +36,8 @@ def make_model(config: ModelConfig) -> Transformer:
 
 
 def shared_pages(config: ModelConfig, pool: pando_kv.MappedPool) -> KvPages:
-    """Those of the pool, as arrays that the model computes with."""
+    """Returns the pool's pages as arrays, or as torch tensors if the config has a
+    device."""
     return pool if config.device is None else pool.torch()
 
 

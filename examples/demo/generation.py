@@ -1,4 +1,4 @@
-"""Greedy generation for one request over the pages of its sequence."""
+"""Generates tokens greedily for one request, over the pages of its sequence."""
 
 from dataclasses import dataclass
 
@@ -13,22 +13,23 @@ class Answer:
     """The report of a process on one request."""
 
     reply: Tokens
-    # A row for each computed position, from `matched_tokens` on.
+    # A row of logits for each computed position, from `matched_tokens` on.
     logits: Floats
-    # Rows of the prompt that the model computed.
+    # The rows of the prompt that the model computed.
     prefill_rows: int
     first_token_seconds: float
     matched_tokens: int
     matched_pages: PageIds
-    # Pages that this request gave to the cache.
+    # The pages that this request gave to the cache.
     published_pages: PageIds
-    # Tokens of the prompt that went to Pando, and what the request left there.
+    # The tokens of the prompt that went to Pando, and the prefix that the request left
+    # in the cache.
     sent_tokens: int = 0
     cached: CachedPrefix | None = None
 
 
 class Generation:
-    """The tokens of one request so far; the first `_computed` have their KV written."""
+    """The tokens of one request; KV is written for the first `_computed` tokens."""
 
     def __init__(
         self, model: Transformer, kv: PagedKv, request: Request, matched_tokens: int
@@ -42,7 +43,8 @@ class Generation:
         self._computed = matched_tokens
 
     def prefill(self) -> int:
-        """Computes the rest of the prompt, picks a token; returns the rows computed."""
+        """Computes the rest of the prompt and picks a token; returns the number of rows
+        computed."""
         before = self._model.rows_computed
         page_tokens = self._model.config.page_tokens
         while self._computed < self._prompt_tokens:
@@ -58,7 +60,7 @@ class Generation:
 
     @property
     def computed_tokens(self) -> Tokens:
-        """The tokens whose KV is written: not yet the last one of the reply."""
+        """The tokens whose KV is written: all but the last token of the reply."""
         return self._tokens[: self._computed]
 
     @property

@@ -38,7 +38,7 @@ class ModelConfig:
     vocabulary: int = 260  # 256 bytes and the special tokens of workload.py
     page_tokens: int = 16
     seed: int = 20
-    # The device of torch, which computes in bfloat16. If None, numpy computes in float32.
+    # The torch device that computes in bfloat16. If None, numpy computes in float32.
     device: str | None = None
 
 
@@ -58,14 +58,16 @@ def rms_norm(x: Floats, gain: Floats) -> Floats:
 
 
 def rotate(x: Floats, cos: Floats, sin: Floats) -> Floats:
-    """Rotary positions: turns each pair (x[i], x[i + half]) by its row's angles."""
+    """Applies rotary positions: turns each pair (x[i], x[i + half]) by its row's
+    angles."""
     half = x.shape[-1] // 2
     left, right = x[..., :half], x[..., half:]
     return np.concatenate((left * cos - right * sin, right * cos + left * sin), axis=-1)
 
 
 class Transformer:
-    """Seeded random weights: two processes with one config hold the same model."""
+    """A transformer with seeded random weights: processes with equal configs hold equal
+    models."""
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
@@ -83,8 +85,8 @@ class Transformer:
             queries = config.heads * config.head_size
             keys = config.kv_heads * config.head_size
             query_key_value = matrix(config.width, queries + 2 * keys)
-            # Sharp attention: else thousands of keys average out, and the context
-            # hardly counts.
+            # The factor sharpens the attention: without it the values of thousands of
+            # keys average out, and the context hardly matters.
             query_key_value[:, : queries + keys] *= 2
             return Layer(
                 attention_norm=gain(),
@@ -104,13 +106,15 @@ class Transformer:
 
         page = np.arange(config.page_tokens)
         causal = np.where(page[None, :] > page[:, None], -np.inf, 0).astype(np.float32)
-        # One copy for each query head that shares a KV head: see _attend.
+        # Each query head that shares a KV head has a copy of the mask: see _attend.
         self._last_page_mask = np.tile(causal, (config.heads // config.kv_heads, 1))
 
     def step(self, tokens: Tokens, start: int, kv: PagedKv) -> Floats:
         """Computes the rows of `tokens`, at positions from `start` on within one page.
 
-        Writes their KV and returns their logits. The KV of [0, start) must be in `kv`.
+        Writes the KV of the rows and returns their logits, of shape (rows, vocabulary).
+        The KV of [0, start) must be in `kv`. Raises ValueError if the rows do not fit
+        into the page.
         """
         config = self.config
         offset = start % config.page_tokens
@@ -141,14 +145,16 @@ class Transformer:
         return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
     def _project(self, x: Floats, layer: Layer) -> tuple[Floats, Floats, Floats]:
-        """Queries, keys and values, each (page_tokens, its heads, head_size)."""
+        """Returns queries, keys and values, each of shape (page_tokens, its heads,
+        head_size)."""
         config = self.config
         heads = (x @ layer.query_key_value).reshape(len(x), -1, config.head_size)
         keys, values = config.heads, config.heads + config.kv_heads
         return heads[:, :keys], heads[:, keys:values], heads[:, values:]
 
     def _attend(self, queries: Floats, keys: Floats, values: Floats) -> Floats:
-        """Grouped-query attention: each KV head serves heads / kv_heads query heads.
+        """Computes grouped-query attention: each KV head serves heads / kv_heads query
+        heads.
 
         The queries of a group are stacked into one matrix of group * page_tokens rows.
         """
@@ -172,7 +178,7 @@ class Transformer:
         return mixed.transpose(2, 0, 1, 3).reshape(config.page_tokens, -1)
 
     def _mlp(self, x: Floats, layer: Layer) -> Floats:
-        """SwiGLU."""
+        """Computes SwiGLU."""
         gate_up = x @ layer.gate_up
         gate, up = gate_up[:, : self.config.hidden], gate_up[:, self.config.hidden :]
         return (gate / (1 + np.exp(-gate)) * up) @ layer.down

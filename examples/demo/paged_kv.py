@@ -1,4 +1,4 @@
-"""Keys and values of one sequence, read and written in pages through a block table."""
+"""Reads and writes the keys and values of one sequence in pages, by a block table."""
 
 import math
 import mmap
@@ -12,9 +12,9 @@ PageIds = npt.NDArray[np.uint32]
 
 
 class KvPages(Protocol):
-    """Pages of KV memory: `pando_kv.MappedPool`, or a `PrivatePages`.
+    """Pages of KV memory: a `pando_kv.MappedPool` or a `PrivatePages`.
 
-    Both views have the shape (pages, page_tokens, kv_heads, head_size).
+    Both arrays have the shape (pages, page_tokens, kv_heads, head_size).
     """
 
     def keys(self, layer: int) -> Floats: ...
@@ -25,9 +25,10 @@ class KvPages(Protocol):
 class PrivatePages:
     """Pages of this process alone, for runs without Pando.
 
-    They start as NaN: a row that is read before it is written shows up in every logit
-    after it. They lie in shared memory as the pool does, which is slower to read than
-    memory that the system may put into huge pages: so times differ by the cache alone.
+    The pages start as NaN, so a row that is read before it is written shows in all
+    later logits. They lie in shared memory, as the pool does, because the system may
+    put other memory into huge pages, which are faster to read. Times with and without
+    Pando therefore differ by the cache alone.
     """
 
     def __init__(
@@ -48,7 +49,8 @@ class PrivatePages:
 class PagedKv:
     """The KV of one sequence: position p lies in page `block_table[p // page_tokens]`.
 
-    Holds page ids and no KV; every load and store goes to the pages themselves.
+    The object holds page ids but no KV; every load and store goes to the pages
+    themselves.
     """
 
     def __init__(self, pages: KvPages, layers: int, block_table: PageIds) -> None:
@@ -57,16 +59,17 @@ class PagedKv:
         self.block_table = block_table
 
     def write(self, layer: int, start: int, keys: Floats, values: Floats) -> None:
-        """Stores the rows from position `start` on; they must not cross a page."""
+        """Stores the rows from position `start` on, which must lie within one page."""
         block, offset = divmod(start, self._keys[layer].shape[1])
         page = self.block_table[block]
         self._keys[layer][page, offset : offset + len(keys)] = keys
         self._values[layer][page, offset : offset + len(values)] = values
 
     def load(self, layer: int, end: int) -> tuple[Floats, Floats]:
-        """All rows of the pages that hold [0, end); the rows from `end` on are zero.
+        """Returns all keys and values of the pages that hold [0, end), with zeros from
+        `end` on.
 
-        The bytes of the memory there are left from an earlier owner, and not used.
+        The memory after `end` holds bytes of an earlier owner, which must not be used.
         """
         page_tokens = self._keys[layer].shape[1]
         pages = self.block_table[: -(-end // page_tokens)]

@@ -13,7 +13,8 @@ STOP_SECONDS = 10
 
 
 def console_address() -> str:
-    """Where --http serves by default, or a free port if another pandod is there."""
+    """Returns the default address of --http, or one with a free port if that is taken.
+    Raises SystemExit if no port is free."""
     for port in (CONSOLE_PORT, 0):
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -32,8 +33,8 @@ def running_pandod(
     for name, value in options.items():
         command += [name, str(value)]
     log = folder / "pandod.log"
-    # A group of its own: an interrupt at the terminal is for the driver alone, which
-    # stops pandod last.
+    # pandod gets a process group of its own, because an interrupt at the terminal is
+    # for the driver alone, which stops pandod last.
     with (
         log.open("wb") as output,
         subprocess.Popen(

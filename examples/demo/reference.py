@@ -1,4 +1,5 @@
-"""The process that computes every request from nothing: no Pando, no cache."""
+"""A process that computes every request from nothing, without Pando and without a
+cache."""
 
 import time
 from multiprocessing.connection import Connection

@@ -11,7 +11,7 @@ PAGE_TOKENS = 16
 OPTIONS = {
     "--model": "replay",
     "--page-tokens": PAGE_TOKENS,
-    # As little memory as there can be: a replay writes no KV.
+    # The smallest layout, because a replay writes no KV.
     "--layers": 1,
     "--heads": 1,
     "--head-size": 8,
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--pool-tokens", type=int, required=True)
     parser.add_argument("trace", type=Path)
     arguments = parser.parse_args()
-    # One page more: the padding page holds no tokens.
+    # The pool has one page more, because the padding page holds no tokens.
     options = {**OPTIONS, "--pool-pages": arguments.pool_tokens // PAGE_TOKENS + 1}
     with (
         tempfile.TemporaryDirectory(prefix="pando-replay-") as folder,

@@ -1,4 +1,4 @@
-"""The demo's tables."""
+"""Formats the demo's tables."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -11,13 +11,14 @@ from workload import Request
 
 @dataclass(frozen=True)
 class Served:
-    """One request, done with and without Pando."""
+    """One request with its answers: from a worker with Pando, and from the reference
+    without."""
 
     worker: str
     request: Request
     answer: Answer
     reference: Answer
-    # Matched tokens by the worker that wrote their pages.
+    # The number of matched tokens by the worker that wrote their pages.
     written_by: Counter[str]
 
 
@@ -106,7 +107,7 @@ def _figures(worker: str, name: str, all_served: list[Served]) -> str:
     written_by = sum((served.written_by for served in all_served), Counter())
     cached = sum(served.answer.first_token_seconds for served in all_served)
     uncached = sum(served.reference.first_token_seconds for served in all_served)
-    # Without a match it is the same work: what differs is noise.
+    # Without a match both runs do the same work, and only noise makes them differ.
     faster = f"{uncached / cached:.1f}x" if matched else "-"
     return _line(
         worker,

@@ -1,15 +1,15 @@
 """Pando's demo: two worker processes with a real transformer share one KV cache.
 
-Starts pandod and the workers A and B, which take turns at one workload, so that each
-continues from KV that the other computed. A third process computes every request again
-with no cache; replies and logits must agree to the last bit. Exits non-zero if anything
-does not hold.
+Starts pandod and the workers A and B, which take turns at one workload, so each worker
+continues from KV that the other one computed. A third process computes every request
+again without a cache. Its replies and logits must equal the workers' to the last bit.
+Exits non-zero if any check fails.
 """
 
 import os
 
-# More threads would split, and so order, the sums of a product in another way. Set
-# before numpy is loaded, here and in the processes started from here.
+# More threads would change how a product's sums are split, and so their order. The
+# variables are set before numpy is loaded, here and in the processes started from here.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["OMP_NUM_THREADS"] = "1"
 
@@ -40,7 +40,8 @@ POOL_PAGES = 1024
 
 
 class Demo:
-    """Runs the workload on the workers and the reference; collects the faults."""
+    """A run of the workload on the workers and on the reference, which collects the
+    faults."""
 
     def __init__(
         self, config: ModelConfig, workers: dict[str, Server], reference: Server
@@ -49,7 +50,7 @@ class Demo:
         self._workers = workers
         self._reference = reference
         self._expected = ExpectedMatches(config.page_tokens)
-        # The worker that wrote each published page.
+        # The worker that wrote each published page, by page id.
         self._writers: dict[int, str] = {}
         self.served: list[Served] = []
         self.faults: list[str] = []
@@ -65,7 +66,8 @@ class Demo:
 
     def _serve(self, name: str, request: Request) -> Served:
         answer = self._workers[name].answer(request)
-        # Not at the same time: neither's times are to suffer from the other's work.
+        # The reference starts after the worker has answered, because work at the same
+        # time would lengthen the times of both.
         reference = self._reference.answer(request)
         self.faults += matching_faults(
             request, answer, self._expected.expect(request.prompt)
@@ -105,7 +107,7 @@ def pool_options(config: ModelConfig) -> dict[str, object]:
 
 
 def run_demo(pandod: Path, data: Path, folder: Path, config: ModelConfig) -> list[str]:
-    """Prints the tables; returns what did not hold."""
+    """Runs the demo, prints its tables, and returns the faults."""
     with contextlib.ExitStack() as stack:
         http = console_address()
         address = stack.enter_context(
@@ -127,7 +129,8 @@ def run_demo(pandod: Path, data: Path, folder: Path, config: ModelConfig) -> lis
         print(report.headings())
         demo = Demo(config, workers, reference)
         demo.run(data)
-        # With the workers still there: what they hold now, they forgot to give back.
+        # The workers still run here, so pages or locks that they hold now were never
+        # released.
         stats = operator.stats()
         faults = demo.faults + cache_faults(stats, operator.check_invariants())
     print(report.totals(demo.served))
@@ -159,7 +162,7 @@ def main() -> int:
         parser.error(f"argument --device: {lack}")
     if not options.pandod.is_file():
         parser.error(f"argument --pandod: there is no {options.pandod}")
-    # So that what is started here is stopped as on an interrupt.
+    # A signal to end stops all processes that are started here, as an interrupt does.
     for stop in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(stop, lambda number, _: sys.exit(128 + number))
     try:

@@ -1,4 +1,4 @@
-"""Processes that answer requests from a pipe, and the driver's end of the pipe."""
+"""Processes that answer requests from a pipe, and the driver's end of that pipe."""
 
 import contextlib
 import multiprocessing
@@ -12,7 +12,7 @@ from workload import Request
 
 
 def serve(requests: Connection, answer: Callable[[Request], Answer]) -> None:
-    """Runs in the process: answers until the driver closes the pipe."""
+    """Answers requests until the driver closes the pipe; runs in the other process."""
     requests.send("ready")
     while True:
         try:
@@ -23,7 +23,7 @@ def serve(requests: Connection, answer: Callable[[Request], Answer]) -> None:
 
 
 class Server:
-    """The driver's handle on a process whose `target` ends in `serve`."""
+    """The driver's handle on a process whose `target` ends in a call of `serve`."""
 
     def __init__(
         self, title: str, target: Callable[..., None], *arguments: object
@@ -34,8 +34,8 @@ class Server:
         self._process = context.Process(
             target=target, args=(theirs, *arguments), daemon=True
         )
-        # An interrupt at the terminal reaches every process, but it is for the driver:
-        # what is ignored here stays ignored there.
+        # An interrupt at the terminal reaches every process, but only the driver must
+        # act on it. A process inherits ignored signals from the process that starts it.
         handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         self._process.start()
         signal.signal(signal.SIGINT, handler)
@@ -45,7 +45,7 @@ class Server:
         self._receive()
 
     def answer(self, request: Request) -> Answer:
-        # Only a process that ended cannot be written to, and that is told on reading.
+        # Writing fails only after the process has ended, which the read below reports.
         with contextlib.suppress(BrokenPipeError):
             self._pipe.send(request)
         return self._receive()
@@ -56,7 +56,8 @@ class Server:
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         self._pipe.close()
         if error is not None:
-            # It may be in the middle of a request whose answer is not awaited.
+            # The process may still compute a request whose answer the driver does not
+            # await.
             self._process.terminate()
         self._process.join()
 

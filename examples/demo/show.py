@@ -1,9 +1,9 @@
 """Something to watch in the console: agents share one cache, until Ctrl-C.
 
-Starts pandod, and workers that serve recorded conversations of coding agents. No
-model computes: a worker holds a request's lock and pages for as long as an engine
-might take, and publishes pages without KV. The pool is small, so that the tree
-grows, splits, is locked, and shrinks again within a minute.
+Starts pandod, and workers that serve recorded conversations of coding agents. No model
+computes: a worker holds a request's lock and pages for as long as an engine might take,
+and publishes pages without KV. The pool is small, so within a minute the tree grows,
+splits, gets locks, and shrinks again.
 """
 
 import argparse
@@ -31,28 +31,32 @@ OPTIONS = {
     "--model": "show",
     "--pool-pages": 50_000,
     "--page-tokens": PAGE_TOKENS,
-    # As little memory as there can be: what is in the pages is of no interest here.
+    # The smallest layout, because the contents of the pages do not matter.
     "--layers": 1,
     "--heads": 1,
     "--head-size": 8,
     "--dtype": "bfloat16",
 }
 
-# How fast an engine might be, in tokens per second, and how long an agent's tools run.
+# The speeds of an imagined engine in tokens per second, and the least and most seconds
+# for which an agent's tools run.
 PREFILL_RATE = 20_000
 DECODE_RATE = 200
 TOOL_SECONDS = (0.5, 4.0)
-# Each third conversation is a tenant's, whose prefixes are its own.
+# Every third conversation belongs to a tenant, whose namespace shares no prefixes.
 TENANTS = [None, None, pando_kv.Namespace("tenant-a")]
 REPORT_SECONDS = 10
 
 
 class Stopped(Exception):
-    """The show is over: agents that wait give up."""
+    """The exception that ends waiting agents when the show is over."""
 
 
 class Work:
-    """The conversations, again and again, for agents that are free; and when to stop."""
+    """An endless supply of conversations for free agents, and the signal to stop.
+
+    Threads of all agents share one object; `_mutex` guards the two iterators.
+    """
 
     def __init__(self, conversations: list[Conversation]) -> None:
         self._conversations = (
@@ -77,7 +81,8 @@ class Work:
 
 
 class Agent:
-    """Has one conversation after another with its worker, on a thread of its own."""
+    """An agent that has one conversation after another with its worker, on its own
+    thread."""
 
     def __init__(self, client: pando_kv.Client, work: Work) -> None:
         self._client = client
@@ -119,7 +124,8 @@ class Agent:
                     reserve_tokens=len(request.prompt) + request.output_tokens,
                 )
             except pando_kv.PoolExhaustedError:
-                # As a scheduler does: until another request is done.
+                # The agent tries again until another request has ended, as a scheduler
+                # does.
                 self._work.wait(0.2)
 
 

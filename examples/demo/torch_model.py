@@ -1,8 +1,8 @@
 """The demo's transformer in bfloat16 on a torch device, over pages of torch tensors.
 
-As in model.py the shapes follow from a row's absolute position alone; the same shapes
-are the same kernels, so that the logits are bit-equal with and without the cache.
-Importing this needs torch.
+As in model.py, shapes follow from a row's absolute position alone. Equal shapes use
+equal kernels, so logits are bit-equal with and without the cache. This module needs
+torch.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from paged_kv import Floats, KvPages, PageIds
 
 
 class TorchPagedKv:
-    """PagedKv of torch tensors: the pool's own memory, or a process's."""
+    """A PagedKv of torch tensors, over the pool's own memory or a process's."""
 
     def __init__(self, pages: KvPages, layers: int, block_table: PageIds) -> None:
         self._keys = [pages.keys(layer) for layer in range(layers)]
@@ -39,7 +39,7 @@ class TorchPagedKv:
 
 
 class TorchPages:
-    """Pages of this process alone, which start as NaN, as PrivatePages do."""
+    """Pages of this process alone, which start as NaN, as those of PrivatePages do."""
 
     def __init__(self, config: ModelConfig, pages: int) -> None:
         rows = (pages, config.page_tokens, config.kv_heads, config.head_size)
@@ -58,7 +58,7 @@ class TorchPages:
 
 
 class TorchTransformer(Transformer):
-    """The weights of Transformer, in bfloat16."""
+    """The transformer with its weights in bfloat16."""
 
     @torch.inference_mode()
     def __init__(self, config: ModelConfig) -> None:
@@ -94,7 +94,8 @@ class TorchTransformer(Transformer):
             x = x + self._mlp(_norm(x, layer.mlp_norm), layer)
         self.rows_computed += len(tokens)
         logits = (_norm(x, self._final_norm) @ self._unembedding)[rows]
-        # Waits for the device: what was written to the pages is there too.
+        # The copy to the host waits for the device, so the writes to the pages are done
+        # as well.
         return logits.float().cpu().numpy()
 
     def _attend(
@@ -117,7 +118,8 @@ class TorchTransformer(Transformer):
         return torch.from_numpy(values).to(self.config.device, torch.bfloat16)
 
     def _warm_up(self) -> None:
-        """Libraries and kernels are loaded before the first request is timed."""
+        """Runs one step, which loads libraries and kernels before the first request is
+        timed."""
         page = np.zeros(self.config.page_tokens, np.uint32)
         pages = TorchPages(self.config, 1)
         kv = TorchPagedKv(pages, self.config.layers, np.zeros(1, np.uint32))

@@ -7,9 +7,9 @@ from workload import Request
 
 
 class ExpectedMatches:
-    """How much of a prompt the cache must know, from what was published before.
+    """The tokens of a prompt that the cache must know, from what was published before.
 
-    Nothing is evicted in the demo, so this is exact.
+    The expectation is exact, because the demo evicts nothing.
     """
 
     def __init__(self, page_tokens: int) -> None:
@@ -49,7 +49,7 @@ def matching_faults(request: Request, answer: Answer, expected: int) -> list[str
 
 
 def bit_faults(request: Request, answer: Answer, reference: Answer) -> list[str]:
-    """Compares each token and computed logit row with the run without a cache."""
+    """Compares each token and each computed logit row with the run without a cache."""
     if answer.reply.tobytes() != reference.reply.tobytes():
         where = _common_prefix(answer.reply, reference.reply)
         return [
@@ -69,7 +69,8 @@ def bit_faults(request: Request, answer: Answer, reference: Answer) -> list[str]
 
 
 def cache_faults(stats, violations: list[str]) -> list[str]:
-    """The cache at rest: pages add up, and no request left anything behind."""
+    """Checks the cache at rest: its pages must sum up, and no request may have left
+    locks or pages behind."""
     faults = [f"invariant violated: {violation}" for violation in violations]
     pages = stats.pages
     total = (

@@ -1,4 +1,4 @@
-"""An engine worker: computes requests over the KV pages that Pando shares."""
+"""An engine's worker, which computes requests over the KV pages that Pando shares."""
 
 import time
 from multiprocessing.connection import Connection
@@ -26,7 +26,8 @@ def run_worker(
 
 
 def expected_layout(config: ModelConfig, client: pando_kv.Client) -> pando_kv.KvLayout:
-    """The layout that this model needs; Pando refuses to attach us to another one."""
+    """Returns the layout that the model needs. Pando refuses to attach a worker whose
+    expected layout differs from the pool's."""
     return pando_kv.KvLayout.make(
         capacity_pages=client.pool.capacity_pages,
         layers=config.layers,
@@ -49,7 +50,8 @@ def answer(
     generation = Generation(model, kv, request, admission.matched_tokens)
     prefill_rows = generation.prefill()
     first_token_seconds = time.perf_counter() - started
-    # Now and not at the end: others can match the prompt while this worker decodes.
+    # The prompt is published before the decoding, so that others can match the prompt
+    # while this worker decodes.
     admission.publish(generation.computed_tokens)
     generation.decode()
     admission.finish(generation.computed_tokens)

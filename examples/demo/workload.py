@@ -1,4 +1,4 @@
-"""The demo's prompts: a chat of several turns and questions about a document.
+"""The demo's prompts: a chat of several turns, and questions about a document.
 
 All requests share one system prompt. A byte of text is a token; four more tokens mark
 the roles.
@@ -20,7 +20,7 @@ REPLY_TOKENS = 24
 
 @dataclass(frozen=True)
 class CachedPrefix:
-    """The part of a turn that is cached; the next may begin there, in any worker."""
+    """The cached part of a turn. The next turn may begin after it, in any worker."""
 
     handle: pando_kv.PrefixHandle | None
     pages: PageIds
@@ -31,7 +31,7 @@ class Request:
     name: str
     prompt: Tokens
     max_new_tokens: int = REPLY_TOKENS
-    # The first tokens of the prompt, if they are known to have been cached.
+    # The prefix of the prompt that the turn before has left in the cache, if any.
     after: CachedPrefix | None = None
 
 
@@ -40,7 +40,7 @@ class Conversation:
         self._tokens = [SYSTEM, *system, END]
 
     def ask(self, text: bytes) -> Tokens:
-        """The prompt that asks for a reply to `text`."""
+        """Adds `text` and returns the prompt that asks for a reply to it."""
         self._tokens += [USER, *text, END, ASSISTANT]
         return np.array(self._tokens, dtype=np.uint32)
 
@@ -53,8 +53,8 @@ class Conversation:
 def requests(
     data: Path,
 ) -> Generator[Request, tuple[Tokens, CachedPrefix | None], None]:
-    """Yields the requests in order; the reply to each, and what it left in the cache,
-    are to be sent back."""
+    """Yields the requests in order. The caller sends back the reply to each request,
+    and the prefix that the request left in the cache."""
     system = (data / "system.txt").read_bytes()
     document = (data / "document.txt").read_bytes()
 

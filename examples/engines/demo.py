@@ -1,11 +1,12 @@
-"""Two engines of one kind over one pandod, and one by itself.
+"""Runs two engines of one kind over one pandod, and one by itself.
 
 usage: demo.py sglang|vllm
 
-Both answer questions about one long document, in turn. The third engine, without Pando,
-answers what the second does: its own cache knows only that. Times are those of the first
-token, for a small model with random weights on a CPU; what is cached, and each token,
-is what a real one would have.
+The two engines over pandod answer questions about one long document, in turn. The third
+engine, without Pando, answers the second engine's questions, so its own cache holds
+only these. The times are those of the first token, for a small model with random
+weights on a CPU. A real model would have the same cached tokens, and the engines would
+agree on each token.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def show(kind: str, first: Engine, second: Engine, alone: Engine) -> None:
 
 
 def _warm_up(*engines: Engine) -> None:
-    """The first steps of an engine take longer than those that follow."""
+    """Takes the first steps of the engines, which are longer than the later ones."""
     for number, engine in enumerate(engines):
         engine.ask(_tokens(400, seed=1000 + number), 4)
 

@@ -1,5 +1,5 @@
-"""SGLang and vLLM as HTTP servers: how they are started for a small model on a CPU, and
-asked for tokens."""
+"""SGLang and vLLM as HTTP servers: how to start them for a small model on a CPU, and
+how to ask them for tokens."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from engines.sglang.start import models_but_for
 class Kind:
     serve: str
     own_cache: str
-    """Options of one without Pando: those that others have from the pool."""
+    """The options that an engine has from the pool, for an engine without Pando."""
     page_tokens: int
     environment: Callable[[], dict[str, str]]
     path: str
     request: Callable[[list[int], int], dict[str, Any]]
-    """Asks for so many tokens after a prompt."""
+    """Builds the request for so many tokens after a prompt."""
     read: Callable[[dict[str, Any]], tuple[list[int], int]]
-    """The tokens of an answer, and how many tokens of its prompt were cached."""
+    """Reads an answer: its tokens, and the number of tokens of its prompt that were
+    cached."""
 
     def command(self, model: Path) -> list[str]:
         return [word.format(model=model) for word in self.serve.split()]
@@ -66,14 +67,14 @@ KINDS = {
         read=lambda said: (said["output_ids"], said["meta_info"]["cached_tokens"]),
     ),
     "vllm": Kind(
-        # `vllm serve` asks for the metadata of a package vllm; that for CPUs has another
-        # name.
+        # `vllm serve` asks for the metadata of a package named vllm; the package of
+        # vLLM for CPUs has another name.
         serve="python3 -m vllm.entrypoints.openai.api_server --model {model}"
         " --dtype float32 --skip-tokenizer-init --enforce-eager --max-model-len 4096"
         " --max-num-seqs 4 --max-num-batched-tokens 256 --kv-cache-memory-bytes 64M"
         " --enable-prompt-tokens-details",
         own_cache="--block-size 32",
-        # vLLM has no kernel for 16 on a CPU.
+        # vLLM has no kernel for pages of 16 tokens on a CPU.
         page_tokens=32,
         environment=lambda: (
             QUIET | {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "VLLM_NO_USAGE_STATS": "1"}

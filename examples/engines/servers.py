@@ -1,5 +1,5 @@
-"""A pandod and engines on it, started by `pando up` and `pando run`, and engines by
-themselves: HTTP servers, each on a port of this machine."""
+"""Starts HTTP servers, each on a port of this machine: a pandod and engines over it
+with `pando up` and `pando run`, and engines by themselves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kinds import Kind
 from pando_package import command, put_into
 from pandod_process import binary, clean_environment
 
-# Engines start slowly where many share the cores.
+# The limit is long, because engines start slowly when many share the cores.
 START_SECONDS = 1200
 ANSWER_SECONDS = 300
 END_SECONDS = 60
@@ -36,7 +36,7 @@ class Answer:
 
 @dataclass
 class Process:
-    """Runs one engine, or several. What they write is in its log."""
+    """A process that runs one engine, or several, and the log with their output."""
 
     running: subprocess.Popen[bytes]
     log: Path
@@ -46,7 +46,7 @@ class Process:
 
 
 class Engine:
-    """An engine that serves at a port."""
+    """An engine that serves at a port of this machine."""
 
     def __init__(self, kind: Kind, process: Process, port: int) -> None:
         self._kind = kind
@@ -63,7 +63,7 @@ class Engine:
             time.sleep(1)
 
     def first_lines(self, count: int) -> str:
-        """The first lines that its process has written."""
+        """Returns the first lines that the engine's process has written."""
         return "\n".join(self._process.text().splitlines()[:count])
 
     def ask(self, prompt: list[int], new: int) -> Answer:
@@ -91,7 +91,7 @@ class Engine:
 
 
 class Servers:
-    """Starts servers of one kind. All of them, and what they write, are in a folder."""
+    """A folder in which servers of one kind run and keep their logs."""
 
     def __init__(self, kind: Kind, model: Path, folder: Path) -> None:
         self._kind = kind
@@ -100,7 +100,7 @@ class Servers:
         self._address = f"unix:{folder}/pando.sock"
         site = folder / "site"
         put_into(site)
-        # An engine's program is beside its Python.
+        # An engine's programs lie beside its Python.
         added = {"PYTHONPATH": site, "PATH": Path(sys.executable).parent}
         self._environment = clean_environment() | kind.environment()
         self._environment["TMPDIR"] = str(folder)
@@ -109,7 +109,8 @@ class Servers:
 
     @contextlib.contextmanager
     def pandod(self, pool_bytes: str) -> Iterator[None]:
-        """Its pool is open: the first engine says the layout of its pages."""
+        """Runs a pandod with an open pool: the first engine sends the layout of the
+        pages."""
         up = ["up", f"--socket={self._folder}/pando.sock", "--http="]
         up += [f"--pool-bytes={pool_bytes}", f"--page-tokens={self._kind.page_tokens}"]
         _show("pando", *up)
@@ -123,7 +124,7 @@ class Servers:
 
     @contextlib.contextmanager
     def sharing(self, count: int, port: int) -> Iterator[list[Engine]]:
-        """Engines on the pool of the pandod, at ports from this one on."""
+        """Runs engines on the pool of the pandod, at ports from `port` on."""
         run = ["run", "-n", str(count), "--address", self._address, "--"]
         run += [*self._engine, "--port", str(port)]
         _show("pando", *run)
@@ -132,7 +133,7 @@ class Servers:
 
     @contextlib.contextmanager
     def alone(self, port: int) -> Iterator[Engine]:
-        """An engine with the cache that it has by itself."""
+        """Runs an engine with its own cache."""
         engine = [*self._engine, *self._kind.own_cache.split(), "--port", str(port)]
         _show(*engine)
         with self._running(engine, "alone") as process:
@@ -156,7 +157,7 @@ class Servers:
             running.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 running.wait(END_SECONDS)
-            # It may have left processes behind.
+            # The process may have left other processes in its group.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
 

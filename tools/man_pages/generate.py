@@ -1,4 +1,4 @@
-"""Writes a man page, compressed: a template with what the program's --help lists.
+"""Writes a compressed man page: a template with what the program's --help lists.
 
 usage: generate.py PROGRAM VERSION TEMPLATE PAGE
 """
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# Where --help begins the explanations, unless a name is longer.
+# The column in which --help begins explanations, unless a name is longer.
 EXPLANATION_COLUMN = 30
 
 
@@ -19,7 +19,7 @@ def output_of(*command: str) -> str:
 
 
 def listed(help_text: str, title: str) -> Iterator[tuple[str, str]]:
-    """The entries that --help has under a title, each with its explanation."""
+    """Yields the entries that --help lists under a title, each with its explanation."""
     entry, words = "", []
     in_section = False
     for line in help_text.splitlines():
@@ -38,13 +38,13 @@ def listed(help_text: str, title: str) -> Iterator[tuple[str, str]]:
 
 
 def roff(text: str) -> str:
-    """Text as it is."""
+    """Escapes a text, so that roff prints it unchanged."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped
 
 
 def entries(help_text: str) -> str:
-    """The arguments and options, but for --help."""
+    """Returns a paragraph for each argument and option except --help."""
     lines = []
     for title in ("Positionals", "Options"):
         for entry, explanation in listed(help_text, title):
@@ -57,7 +57,7 @@ def entries(help_text: str) -> str:
 
 
 def verbs(program: str, help_text: str) -> str:
-    """A subsection for each."""
+    """Returns a subsection for each verb."""
     parts = []
     for verb, explanation in listed(help_text, "Subcommands"):
         own = output_of(program, verb, "--help")

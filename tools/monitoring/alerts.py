@@ -1,4 +1,4 @@
-"""The alerts, each with a page in docs/runbooks."""
+"""The alerts, each of which has a page in docs/runbooks."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,8 @@ CRITICAL = "critical"
 WARNING = "warning"
 INFO = "info"
 
-# Who scrapes pandod must call the job so: nothing else tells its targets apart when
-# they do not answer.
+# Prometheus must scrape pandod under a job with such a name: targets that do not answer
+# have no other mark.
 JOB = '{job=~".*pando.*"}'
 PERCENT = "{{ $value | humanizePercentage }}"
 DURATION = "{{ $value | humanizeDuration }}"
@@ -27,12 +27,13 @@ class Alert:
     severity: str
     summary: str
     detail: str
-    """A sentence after the instance's name, with the value."""
+    """The rest of a sentence that begins with the instance's name; it may contain the
+    value."""
     value: str
     condition: str
     lasts: str = "0m"
     without_instance: str = ""
-    """The sentence where no instance is left to be named."""
+    """The sentence for an alert that has no label `instance`."""
 
     @property
     def description(self) -> str:

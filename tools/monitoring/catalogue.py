@@ -1,4 +1,4 @@
-"""The metrics that pandod says it has."""
+"""The catalogue of the metrics that pandod says it has."""
 
 import json
 import re
@@ -16,7 +16,7 @@ class Metric:
     help: str
     is_histogram: bool
     labels: dict[str, list[str] | None]
-    """The values of each, or None where they differ from server to server."""
+    """The values of each label, or None if the values differ from server to server."""
 
 
 class Catalogue:
@@ -24,14 +24,15 @@ class Catalogue:
         self._metrics = {entry["name"]: _metric(entry) for entry in entries}
 
     def metric(self, name: str) -> Metric:
-        """Also of a series of a histogram: its bucket, sum or count."""
+        """Returns a metric, also by the name of a histogram's series: bucket, sum or
+        count. Raises ValueError for an unknown name."""
         metric = self._metrics.get(name) or self._histogram_of(name)
         if metric is None:
             raise ValueError(f"pandod has no metric {name}")
         return metric
 
     def check_label(self, name: str, label: str, values: list[str]) -> None:
-        """That the metric can have these values of the label."""
+        """Raises ValueError unless the metric can have these values of the label."""
         labels = self.metric(name).labels
         if label not in labels:
             raise ValueError(f"{name} has no label {label}, but {list(labels)}")
@@ -41,7 +42,7 @@ class Catalogue:
                 raise ValueError(f"{label} of {name} is never {value}, but {known}")
 
     def used_in(self, expr: str) -> list[Metric]:
-        """The metrics that a query names, each once, in its order."""
+        """Returns the metrics that a query names, each once, in the query's order."""
         words = dict.fromkeys(_WORD.findall(expr))
         found = (self._metrics.get(w) or self._histogram_of(w) for w in words)
         return list({metric.name: metric for metric in found if metric}.values())

@@ -1,4 +1,4 @@
-"""A dashboard: rows of panels, with the variables and links that all have."""
+"""A dashboard: rows of panels, with the variables and links of all dashboards."""
 
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +9,7 @@ from queries import Queries
 GRID_WIDTH = 24
 TAG = "pando"
 
-# The labels that the variables of a dashboard narrow down.
+# The labels by which the variables of a dashboard filter.
 MATCHERS = {"job": "$job", "instance": "$instance", "ns_class": "$ns_class"}
 
 
@@ -30,7 +30,7 @@ class Dashboard:
 
 @dataclass(frozen=True)
 class Input:
-    """A number that only the reader knows; queries name it $name."""
+    """A number that only the reader knows; a query refers to it as $name."""
 
     name: str
     label: str
@@ -74,7 +74,7 @@ def dashboard_json(dashboard: Dashboard, catalogue: Catalogue) -> dict:
 
 
 def _placed(rows: list[Row], catalogue: Catalogue) -> list[dict]:
-    """All panels from left to right and downwards, each row under its title."""
+    """Places all panels from left to right and downwards, each row under its title."""
     placed: list[dict] = []
     top = 0
     for row in rows:
@@ -93,7 +93,7 @@ def _placed(rows: list[Row], catalogue: Catalogue) -> list[dict]:
 
 
 def _explained(panel: Panel, catalogue: Catalogue) -> Panel:
-    """With what its metrics mean."""
+    """Returns the panel with the meanings of its metrics added to its description."""
     exprs = " ".join(query.expr for query in panel.queries)
     meanings = [f"- `{m.name}`: {m.help}" for m in catalogue.used_in(exprs)]
     text = "\n".join([panel.description, "", *meanings])

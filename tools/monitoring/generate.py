@@ -1,11 +1,12 @@
 """Writes the dashboards, rules and alerts of deploy/, for Kubernetes as well.
 
 usage: generate.py [--check] [--runbooks URL] PANDOD
-All are made from the metrics that pandod prints, so that a query of what it does not
-have is an error. --check writes nothing, and fails when a file says something else.
---runbooks is where the pages of docs/runbooks are served, and where each alert's
-runbook_url begins. Without it, that is the Prometheus that evaluates the alerts, which
-serves docs/ with --web.user-assets.
+
+Everything is made from the metrics that pandod prints, so a query of a metric that
+pandod lacks is an error. --check writes nothing, and fails when a file differs.
+--runbooks is the URL at which the pages of docs/runbooks are served; each alert's
+runbook_url begins with it. The default is the URL of the Prometheus that evaluates the
+alerts, which serves docs/ with --web.user-assets.
 """
 
 import argparse

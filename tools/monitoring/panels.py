@@ -12,11 +12,11 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class Query:
     expr: str
     legend: str = ""
-    """The name of its line or column; labels as {{label}}."""
+    """The name of the query's line or column; may contain labels as {{label}}."""
     unit: str = ""
-    """The unit of its column, if it is not the table's."""
+    """The unit of the query's column, if it differs from the table's unit."""
     level: Level | None = None
-    """Where a number of its column turns orange, and red."""
+    """The numbers from which the query's column turns orange, and red."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Panel:
     width: int = 8
     height: int = 8
     level: Level | None = None
-    """Where it turns orange, and red."""
+    """The numbers from which the panel turns orange, and red."""
     least: float | None = 0
     most: float | None = None
-    """The ends of the axis."""
+    """The upper end of the axis; `least` is the lower end. None lets Grafana choose."""
 
     def json(self) -> dict:
         return {
@@ -56,7 +56,7 @@ class Panel:
         raise NotImplementedError
 
     def target(self) -> dict:
-        """The settings that its queries share."""
+        """Returns the settings that the panel's queries share."""
         return {"range": True}
 
     def defaults(self) -> dict:
@@ -73,7 +73,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Stat(Panel):
-    """One number, now."""
+    """A panel that shows one number, the latest one."""
 
     width: int = 4
     height: int = 4
@@ -97,7 +97,7 @@ class Stat(Panel):
 
 @dataclass(frozen=True)
 class Graph(Panel):
-    """Lines over time."""
+    """A panel of lines over time."""
 
     stacked: bool = False
 
@@ -134,7 +134,8 @@ class Graph(Panel):
 
 @dataclass(frozen=True)
 class Heatmap(Panel):
-    """How often each bucket of a histogram was met, over time."""
+    """A panel that shows how often values fell into each bucket of a histogram, over
+    time."""
 
     def kind(self) -> str:
         return "heatmap"
@@ -157,13 +158,13 @@ class Heatmap(Panel):
 
 @dataclass(frozen=True)
 class Table(Panel):
-    """One row for each combination of labels, one column for each query that has a
-    legend; of the others only the labels are shown."""
+    """A panel with one row for each combination of labels, and one column for each
+    query that has a legend; of a query without a legend only the labels are shown."""
 
     labels: dict[str, str] = field(default_factory=dict)
-    """The titles of those labels that are shown."""
+    """The titles of the labels that are shown, by label."""
     links: dict[str, str] = field(default_factory=dict)
-    """Where a label leads to."""
+    """The URLs to which labels lead, by label."""
     width: int = 24
     height: int = 12
 
@@ -229,7 +230,7 @@ def _thresholds(level: Level | None) -> dict:
 
 
 def _steps(level: Level | None) -> list[tuple[str, float | None]]:
-    """Each color and where it begins; the first has no beginning."""
+    """Returns each color and the number at which it begins; the first one has none."""
     if level is None:
         return [("blue", None)]
     if level.low_is_bad:

@@ -1,21 +1,22 @@
-"""PromQL over the metrics of the catalogue."""
+"""Writes PromQL over the metrics of the catalogue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from catalogue import Catalogue
 
-# A label's value: equal to it, unlike it when it begins with "!", or one of several.
+# A label's value: the label equals it, or differs from it if it begins with "!", or is
+# one of several.
 Value = str | tuple[str, ...]
 Labels = Sequence[str]
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Writes queries of known metrics and labels only.
+    """A writer of queries, which accepts known metrics and labels only.
 
-    All sums are by the labels `always_by` too. `matchers` narrow down whatever has
-    their labels; `window` is that of rates.
+    All sums are grouped by the labels `always_by` as well. `matchers` filter every
+    metric that has their labels; `window` is the window of rates.
     """
 
     catalogue: Catalogue
@@ -24,7 +25,8 @@ class Queries:
     always_by: tuple[str, ...] = ()
 
     def of_all_classes(self) -> "Queries":
-        """Queries that can be compared with metrics without classes of namespaces."""
+        """Returns a writer whose queries ignore the class of a namespace, for
+        comparison with metrics that have no classes."""
         matchers = {k: v for k, v in self.matchers.items() if k != "ns_class"}
         return replace(self, matchers=matchers)
 
@@ -35,7 +37,7 @@ class Queries:
         return replace(self, always_by=("job", "instance"))
 
     def select(self, name: str, **labels: Value) -> str:
-        """The series of a metric."""
+        """Returns a selector for the series of a metric."""
         own = [self._matcher(name, label, value) for label, value in labels.items()]
         known = {"job", "instance", *self.catalogue.metric(name).labels}
         common = [
@@ -47,36 +49,38 @@ class Queries:
         return f"{name}{{{matchers}}}" if matchers else name
 
     def now(self, name: str, by: Labels = (), **labels: Value) -> str:
-        """The sum of gauges."""
+        """Returns a query for the sum of gauges."""
         return self._sum(self.select(name, **labels), by)
 
     def most(self, name: str, by: Labels = (), **labels: Value) -> str:
-        """The largest of gauges."""
+        """Returns a query for the largest of gauges."""
         return self._aggregate("max", self.select(name, **labels), by)
 
     def rate(self, name: str, by: Labels = (), **labels: Value) -> str:
-        """The sum of counters, per second."""
+        """Returns a query for the sum of the rates of counters, per second."""
         return self._sum(f"rate({self.select(name, **labels)}[{self.window}])", by)
 
     def increase(self, name: str, by: Labels = (), **labels: Value) -> str:
-        """Whole numbers: Prometheus extrapolates to the ends of the window."""
+        """Returns a query for the sum of the increases of counters. The sum is rounded,
+        because Prometheus extrapolates to the ends of the window."""
         selected = self.select(name, **labels)
         return f"round({self._sum(f'increase({selected}[{self.window}])', by)})"
 
     def quantile(self, q: float, name: str, by: Labels = (), **labels: Value) -> str:
-        """A quantile of a histogram; nothing where nothing was observed.
+        """Returns a query for a quantile of a histogram, which yields nothing if the
+        histogram observed nothing.
 
-        The quantile is NaN then, which is not >= 0.
+        Without observations the quantile is NaN, which is not >= 0.
         """
         buckets = self.buckets(name, by, **labels)
         return f"histogram_quantile({q:g}, {buckets}) >= 0"
 
     def buckets(self, name: str, by: Labels = (), **labels: Value) -> str:
-        """The rates of a histogram's buckets."""
+        """Returns a query for the rates of a histogram's buckets."""
         return self.rate(f"{name}_bucket", ("le", *by), **labels)
 
     def mean(self, name: str, by: Labels = (), **labels: Value) -> str:
-        """The mean of what a histogram observed."""
+        """Returns a query for the mean of the values that a histogram observed."""
         return ratio(
             self.rate(f"{name}_sum", by, **labels),
             self.rate(f"{name}_count", by, **labels),
@@ -99,5 +103,6 @@ class Queries:
 
 
 def ratio(above: str, below: str) -> str:
-    """Nothing, instead of NaN, where there is nothing below."""
+    """Returns a query for above / below, which yields nothing instead of NaN if `below`
+    is 0."""
     return f"{above}\n/ ({below} > 0)"

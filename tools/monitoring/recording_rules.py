@@ -1,4 +1,4 @@
-"""Series that are computed ahead, for alerts and for dashboards of many servers."""
+"""The series that are computed ahead, for alerts and for dashboards of many servers."""
 
 from catalogue import Catalogue
 from queries import Queries, ratio
@@ -28,12 +28,12 @@ LOCK_WAIT_P99 = "job_instance:pando_core_lock_wait_seconds:p99_rate5m"
 
 
 def rule_queries(catalogue: Catalogue) -> Queries:
-    """Queries about each server, over five minutes."""
+    """Returns a writer of queries about each server, over five minutes."""
     return Queries(catalogue, matchers={}, window="5m").by_instance()
 
 
 def recording_rules(catalogue: Catalogue) -> dict[str, str]:
-    """The expression of each recorded series."""
+    """Returns the expression of each recorded series."""
     q = rule_queries(catalogue)
     by_class = ["ns_class"]
     return {

@@ -1,14 +1,14 @@
-"""Rules as the YAML that Prometheus and the Prometheus Operator read."""
+"""Writes rules as the YAML that Prometheus and the Prometheus Operator read."""
 
 import yaml
 from alerts import Alert
 
 RUNBOOKS = "docs/runbooks"
-"""Where the runbooks are in the repository."""
+"""The folder of the runbooks in the repository."""
 
 RUNBOOKS_URL = "{{ $externalURL }}/user/runbooks"
-"""Where an alert links to, unless the operator says otherwise: the Prometheus that
-evaluates the alert, which serves docs/ with --web.user-assets."""
+"""The URL to which alerts link by default: that of the Prometheus that evaluates the
+alert, which serves docs/ with --web.user-assets."""
 
 
 def recording_group(rules: dict[str, str]) -> dict:
@@ -17,7 +17,8 @@ def recording_group(rules: dict[str, str]) -> dict:
 
 
 def alert_group(alerts: list[Alert], runbooks: str) -> dict:
-    """`runbooks` is where each alert's link begins."""
+    """Returns the group of alerts. `runbooks` is the URL with which each alert's link
+    begins."""
     entries = [_entry(alert, runbooks) for alert in alerts]
     return {"name": "pando.alerts", "rules": entries}
 
@@ -75,7 +76,7 @@ def _yaml(content: dict) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Texts of several lines as such."""
+    """A YAML dumper that writes texts of several lines as block scalars."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:

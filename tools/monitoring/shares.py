@@ -2,9 +2,10 @@
 
 from queries import Queries, ratio
 
-# States of pages that no eviction can free.
+# The states of pages that no eviction can free.
 UNEVICTABLE = ("protected", "reserved", "quarantined")
-# Pages are evicted for want of room for these reasons; the others are calls.
+# The reasons for which pages are evicted to make room; the other reasons are calls that
+# evict.
 PRESSURE = ("allocation", "watermark", "quota")
 
 
@@ -16,12 +17,13 @@ def hit_ratio(q: Queries) -> str:
 
 
 def infinite_hit_ratio(q: Queries) -> str:
-    """The ratio over all namespaces, because the estimate knows no classes."""
+    """Returns the ratio over all namespaces, because the estimate knows no classes."""
     return _of_all_queries(q, "pando_infinite_cache_hit_tokens_total")
 
 
 def refetched_ratio(q: Queries) -> str:
-    """The difference of the two above."""
+    """Returns the difference between infinite_hit_ratio and the hit ratio of all
+    namespaces."""
     return _of_all_queries(q, "pando_refetched_tokens_total")
 
 
@@ -33,7 +35,8 @@ def unevictable_ratio(q: Queries) -> str:
 
 
 def refused_ratio(q: Queries) -> str:
-    """The share of reservations refused for want of pages, not by a quota."""
+    """Returns the share of reservations that were refused because pages were lacking,
+    not because of a quota."""
     return ratio(
         q.rate("pando_alloc_failures_total", reason="!quota"),
         q.rate("pando_alloc_requests_total"),
@@ -41,7 +44,7 @@ def refused_ratio(q: Queries) -> str:
 
 
 def failed_call_ratio(q: Queries) -> str:
-    """Calls that failed through no fault of the caller."""
+    """Returns the share of calls that failed through no fault of the caller."""
     return ratio(
         q.rate(
             "grpc_server_handled_total",

@@ -1,4 +1,5 @@
-"""Is the block memory large enough, and do engines find in it what they need?"""
+"""The dashboard that tells whether the block memory is large enough, and whether
+engines find the blocks that they need."""
 
 from dashboard import Dashboard, Row
 from panels import Graph, Panel, Query, Stat

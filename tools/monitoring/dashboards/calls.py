@@ -1,4 +1,4 @@
-"""How fast are the calls, and where does their time go?"""
+"""The dashboard that tells how fast calls are, and which parts take their time."""
 
 import thresholds
 from dashboard import Dashboard, Row
@@ -10,7 +10,7 @@ HANDLING = "grpc_server_handling_seconds"
 CORE = "pando_core_op_duration_seconds"
 LOCK_WAIT = "pando_core_lock_wait_seconds"
 BY_METHOD = ["grpc_method"]
-# Streams live as long as workers do.
+# Streams are left out, because they live as long as their workers.
 UNARY = "unary"
 
 

@@ -1,4 +1,5 @@
-"""Is the pool large enough, and does the right thing leave it?"""
+"""The dashboard that tells whether the pool is large enough, and whether the right
+pages leave it."""
 
 import thresholds
 from dashboard import Dashboard, Row

@@ -1,4 +1,4 @@
-"""All servers, one line each."""
+"""The dashboard of all servers, with one line for each."""
 
 import thresholds
 from dashboard import Dashboard, Row

@@ -1,4 +1,4 @@
-"""Is the cache worth its memory, and is it well?"""
+"""The dashboard that tells whether the cache is worth its memory, and is healthy."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from shares import (
     unevictable_ratio,
 )
 
-# How many tokens a worker of the engines computes in a second of prefill.
+# The tokens that a worker of the engines computes in a second of prefill.
 PREFILL_SPEED = Input("prefill_speed", "Prefill tokens/s of a worker", "10000")
 HIT_TOKENS = "pando_prefix_hit_tokens_total"
 _POOL = ("device", "dtype", "layout", "layers", "heads", "head_size", "model")
@@ -102,11 +102,11 @@ def _at_a_glance(q: Queries) -> list[Panel]:
             level=thresholds.DRAINING_SERVERS,
         ),
     ]
-    return [replace(stat, width=6) for stat in stats]  # two lines
+    return [replace(stat, width=6) for stat in stats]  # fills two lines
 
 
 def _saved(tokens: str) -> str:
-    """Seconds of prefill."""
+    """Returns a query for the seconds of prefill that so many tokens would take."""
     return f"{tokens} / ${PREFILL_SPEED.name}"
 
 

@@ -1,4 +1,5 @@
-"""Who holds what, who waits for whom, who was lost?"""
+"""The dashboard of the sessions: their pages and locks, their waits for each other, and
+the workers that were lost."""
 
 import thresholds
 from dashboard import Dashboard, Row
@@ -107,7 +108,7 @@ def _sessions(q: Queries) -> list[Panel]:
 
 
 def _by_worker(q: Queries) -> list[Panel]:
-    """By the names that workers give themselves."""
+    """Returns the panels of the workers, by the names that workers give themselves."""
 
     def of(what: str) -> list[Query]:
         return [Query(q.now(f"pando_worker_{what}", ["worker"]), "{{worker}}")]

@@ -1,7 +1,7 @@
-"""Client of Pando, one KV cache under many LLM engines.
+"""The Python client of Pando, one KV cache that several LLM engines share.
 
-`Client` is a worker's session, `Operator` asks without one; `pando_kv.aio` has their
-asyncio twins.
+`Client` owns a worker's session with pandod. `Operator` asks pandod about the cache
+without a session. `pando_kv.aio` has the asyncio versions of both.
 """
 
 from pando_kv._batch import Answer

@@ -48,17 +48,19 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-# Makes a call with its request, within so many seconds.
+# Sends a request of the call and returns the decoded answer; the float is the timeout
+# in seconds.
 Exchange = Callable[[Call[Any], Any, float], Awaitable[Any]]
 
-# Seconds that a call on the lane may keep the event loop waiting: nearly all are
-# answered sooner, and sooner than the loop could do something else.
+# The longest time, in seconds, that a call on the lane may block the event loop. Nearly
+# all answers come sooner, and a switch to another task would take longer.
 _PATIENCE = 0.0002
 
 
 class Connection:
-    """The channel, the lane if there is one, and the task that keeps the session
-    alive."""
+    """The gRPC channel of an asyncio client, its lane if there is one, and the task
+    that keeps the session alive. Owned by an AsyncClient or AsyncOperator and used from
+    its event loop only."""
 
     def __init__(
         self,
@@ -72,14 +74,15 @@ class Connection:
         self.lane = ClientLane(lane, access.address)
         self._lane_decided = asyncio.Event()
         self._answer_waits: AnswerWaits | None = None
-        asyncio.get_running_loop()  # or an error here, rather than a hang later
+        asyncio.get_running_loop()  # fails here, not later
         self._address = access.address
         self._channel = access.channel(grpc.aio)
         self._metadata = access.metadata
         self._methods: dict[str, Any] = {}
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        # Calls without an answer; an event loop alone does not keep tasks.
+        # Tasks that settle calls without an answer. The event loop keeps only weak
+        # references to tasks, so they are kept here.
         self._unsettled: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -101,21 +104,21 @@ class Connection:
         first: Exchange | None = None,
         late: Exchange | None = None,
     ) -> T:
-        """Makes a call and returns its answer. `first` is the exchange that has begun
-        already, if the call is in a batch; `late` goes on with it, where that can be
-        done after its end.
+        """Makes a call and returns its answer. `first` is the exchange that was started
+        already, for a call of a batch. `late` can still collect the answer of that
+        exchange after the first attempt to do so has failed.
 
-        A call that ends without an answer, or whose caller is cancelled, is waited for,
-        or repeated, until it has one, by a task of its own, which gives back what the
-        call brings: the server may have carried it out, and only the answer says what
-        to give back.
+        If the call ends without an answer, or its caller is cancelled, pandod may still
+        have carried it out, and only its answer says what to give back. A background
+        task then waits for the answer, or repeats the call until there is one, and
+        gives back the locks and pages that the call obtained.
         """
         if first is None and self._goes_by_lane(call):
             self.sessions.require_open()
             pending = self.lane.submit([(call, first_request(call))])[0]
             if pending is not None:
                 if pending.ready(_PATIENCE):
-                    # No more is to be done where it succeeded, as nearly all do.
+                    # Nearly all calls succeed and end here.
                     with contextlib.suppress(Exception):
                         return call.parse(take(pending, 0))
                 first = late = self._begun_on_lane(pending)
@@ -132,8 +135,9 @@ class Connection:
             raise
 
     async def attach(self, call: Callable[[], Call[T]], take: Callable[[T], R]) -> R:
-        """Makes a call for a token, and takes what it is for at the memory socket; both
-        again, while the session lives, where pandod dies before it has answered."""
+        """Makes a call that returns a token, and exchanges the token for memory at the
+        memory socket. If pandod dies before it has answered, both steps are repeated
+        while the session lives."""
         repeats = Repeats(self.sessions, self.timeout)
         while True:
             try:
@@ -142,11 +146,12 @@ class Connection:
                 await asyncio.sleep(repeats.pause_after(error))
 
     async def send_together(self, answers: Sequence[BatchAnswer[Any]]) -> None:
-        """Begins calls in their order, with one doorbell, or as one call of gRPC: at
-        most as many as pandod takes at once.
+        """Sends calls in their order and waits for their answers. A lane takes them
+        with one doorbell, gRPC as one call. At most as many calls as pandod accepts at
+        once.
 
-        Whose task is cancelled leaves no answer: what the calls may have brought is
-        given back.
+        If the awaiting task is cancelled, the answers are dropped, and locks and pages
+        that the calls obtained are given back.
         """
         untaken: Iterable[tuple[BatchAnswer[Any], Exchange | None]]
         untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
@@ -173,7 +178,8 @@ class Connection:
             await self.send(call)
 
     def stream(self, method: str, request: bytes, timeout: float | None = None) -> Any:
-        """The messages of an answer of many; cancel() ends it."""
+        """Starts a streaming call and returns the stream of its messages. cancel() ends
+        the stream."""
         self.sessions.require_open()
         return self._channel.unary_stream(method)(
             request, timeout=timeout, metadata=self._metadata
@@ -185,7 +191,8 @@ class Connection:
         if self._task is not None:
             await asyncio.wait([self._task], timeout=CLOSE_TIMEOUT)
             self._task.cancel()
-        # Ends all calls; what they brought went with the session.
+        # Closing the lane and the channel ends all calls; pandod frees their locks and
+        # pages with the session.
         self.lane.close("the client is closed")
         await self._channel.close()
         await asyncio.gather(*self._unsettled, return_exceptions=True)
@@ -202,7 +209,9 @@ class Connection:
         first: Exchange | None = None,
         timeout: float | None = None,
     ) -> T:
-        """`first` is the exchange that the first attempt makes, if it has begun."""
+        """Makes a call, with repetitions where they are allowed, and returns its parsed
+        answer. If `first` is given, it is the started exchange that serves as the first
+        attempt."""
         attempts = Attempts(
             call, self.sessions, self.timeout if timeout is None else timeout
         )
@@ -225,7 +234,8 @@ class Connection:
     async def _begin_together(
         self, calls: Sequence[Call[Any]]
     ) -> list[Exchange | None]:
-        """The first exchange of each call, or None where it is still to begin."""
+        """Starts the calls and returns the exchange of each, or None for a call that
+        still has to be started."""
         if self.lane.is_open:
             pending = self.lane.submit([(call, first_request(call)) for call in calls])
             return [each and self._begun_on_lane(each) for each in pending]
@@ -270,7 +280,7 @@ class Connection:
         return bool(call.method.number) and self.lane.is_open
 
     async def _exchange(self, call: Call[Any], request: Any, timeout: float) -> Any:
-        """One request and its answer, on the lane or else over gRPC."""
+        """Sends one request and returns its answer, over the lane or else over gRPC."""
         if self._goes_by_lane(call):
             pending = self.lane.submit([(call, request)])[0]
             if pending is not None:
@@ -306,15 +316,16 @@ class Connection:
     async def _settle(
         self, taking: asyncio.Task[T], call: Call[T], late: Exchange | None
     ) -> None:
-        """Waits until the server says what became of a call, and repeats it where that
-        cannot be. At the end of the session there is nothing left of it."""
+        """Waits until pandod says what became of a call, and repeats the call if its
+        answer is lost. When the session ends, pandod frees everything that the call
+        obtained."""
         waits = call.pending_wait > 0
         call = without_wait(call) if waits else call
         answer: Awaitable[Any] = taking
         if waits and not taking.done():
-            # The caller wants the answer no more, and nothing tells a lane that a task
-            # is cancelled. Sent again without the wait, the call ends the first one or
-            # learns what that has brought meanwhile.
+            # The caller no longer wants the answer, but a lane cannot learn that a task
+            # was cancelled. The same call without the wait either ends the first one or
+            # reports what the first one has obtained.
             taking.cancel()
             await asyncio.wait([taking])
             if taking.cancelled():
@@ -355,7 +366,8 @@ class Connection:
             await self._pause(self.sessions.broken(error))
 
     async def _open_lane(self) -> None:
-        """Opens a lane, if there can be one. Until then calls go over gRPC."""
+        """Opens a lane, if there can be one. Calls go over gRPC until the lane
+        is open."""
         try:
             if self.lane.is_wanted:
                 session = self.sessions.current()
@@ -368,7 +380,8 @@ class Connection:
             self._lane_decided.set()
 
     async def _requests(self) -> AsyncIterator[bytes]:
-        """Opens the session; ends, and so half-closes the stream, with close()."""
+        """Yields the request that opens the session, then waits for close(). The end of
+        this generator half-closes the stream."""
         yield self.sessions.open_request()
         await self._closing.wait()
 

@@ -1,4 +1,4 @@
-"""Waiting, in an event loop, for answers on a lane."""
+"""Waits of asyncio tasks for answers on a lane."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import asyncio
 import threading
 from typing import Any
 
-# Seconds between two looks at a lane whose answers are not announced any more.
+# Seconds after which the watching thread looks at the lane again without a wake-up,
+# because a lane may stop announcing its answers.
 _LOOK = 0.1
 
 
 class AnswerWaits:
-    """Wakes the tasks that wait for answers on one lane. A thread sleeps for them
-    while there are any: a lane has no descriptor that an event loop could watch."""
+    """The asyncio tasks that wait for answers on one lane. A lane has no descriptor
+    that an event loop could watch, so a thread sleeps on the lane while any task waits.
+    Owned by a Connection; used from its event loop, with a mutex against the thread."""
 
     def __init__(self, lane: Any) -> None:
         self.lane = lane
@@ -22,7 +24,8 @@ class AnswerWaits:
         self._is_watched = False
 
     async def until_done(self, pending: Any, timeout: float) -> None:
-        """Until the call has an outcome; raises asyncio.TimeoutError."""
+        """Waits until the call has an outcome. Raises asyncio.TimeoutError after
+        `timeout` seconds."""
         done = self._loop.create_future()
         with self._mutex:
             self._waiting.append((pending, done))
@@ -31,7 +34,8 @@ class AnswerWaits:
                 threading.Thread(
                     target=self._watch, name="pando-lane", daemon=True
                 ).start()
-        # Only now, so that the answer finds who waits for it whenever it comes.
+        # The call is in the list before the lane is told to wake the thread, so the
+        # thread finds the call however early the answer comes.
         if pending.wake_lane():
             await asyncio.wait_for(done, timeout)
 
@@ -41,7 +45,7 @@ class AnswerWaits:
             with self._mutex:
                 waiting, self._waiting = self._waiting, []
                 for pending, done in waiting:
-                    if done.done():  # its task gave up
+                    if done.done():  # the waiting task gave up
                         continue
                     if not pending.done():
                         self._waiting.append((pending, done))
@@ -53,7 +57,8 @@ class AnswerWaits:
             self.lane.await_answers(seen, _LOOK)
 
     def _tell(self, done: asyncio.Future[None]) -> bool:
-        """False: the event loop is closed, and no task waits any more."""
+        """Wakes the task of `done`. Returns False if the event loop is closed, because
+        then no task waits any more."""
         try:
             self._loop.call_soon_threadsafe(_set, done)
         except RuntimeError:

@@ -1,4 +1,5 @@
-"""Attaching: a call for a token, which is then shown at the memory socket."""
+"""Repetition of an attach: a call that returns a token, and the exchange of the token
+for memory at the memory socket."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from pando_kv.errors import PandoError, UnavailableError
 
 
 class Repeats:
-    """When both are done again, because pandod has died before it answered."""
+    """The repetitions of one attach after pandod has died before it answered. Owned by
+    the thread or task that attaches."""
 
     def __init__(self, sessions: SessionTracker, timeout: float) -> None:
         self._sessions = sessions
@@ -20,7 +22,8 @@ class Repeats:
         self._deadline = time.monotonic() + timeout
 
     def pause_after(self, error: PandoError) -> float:
-        """Seconds until the next attempt; raises the error if there is none."""
+        """Returns the seconds until the next attempt. Raises the error if there is no
+        further attempt."""
         is_unanswered = isinstance(error, UnavailableError) and (
             is_broken(error) or error.reason == UNANSWERED
         )

@@ -1,4 +1,5 @@
-"""Calls that travel together: one doorbell on a lane, one call over gRPC."""
+"""Batches of calls, which travel with one doorbell on a lane or as one call
+over gRPC."""
 
 from __future__ import annotations
 
@@ -23,15 +24,15 @@ T = TypeVar("T")
 E = TypeVar("E")
 
 BATCH = plain("/pando.v1.DataPath/Batch")
-# The most calls that pandod takes at once.
+# The largest number of calls that pandod takes at once.
 LARGEST = 256
 
 _REQUESTS = data_path_pb2.BatchRequest.REQUESTS_FIELD_NUMBER
 
 
 class Answer(Generic[T]):
-    """The result, or the error, of a call that is not waited for: of one in a batch,
-    once that was sent, or of one that was begun alone."""
+    """The result, or the error, of a call that was begun without waiting: a call of a
+    batch, or a single begun insert. Used by one thread at a time."""
 
     def __init__(self) -> None:
         self._result: T | None = None
@@ -40,7 +41,9 @@ class Answer(Generic[T]):
         self._finish: Callable[[], T] | None = None
 
     def result(self) -> T:
-        """Raises what the call would have raised by itself."""
+        """Returns the result of the call, and waits for it if needed. Raises the error
+        that the call would have raised by itself, or RuntimeError before the batch was
+        sent."""
         self.wait()
         if not self._is_there:
             raise RuntimeError("the batch was not sent yet")
@@ -49,11 +52,11 @@ class Answer(Generic[T]):
         return self._result  # type: ignore[return-value]
 
     def begin(self, finish: Callable[[], T]) -> None:
-        """The call is under way; `finish` waits for what it gives."""
+        """Marks the call as begun. `finish` waits for its result and returns it."""
         self._finish = finish
 
     def wait(self) -> None:
-        """Until a call that is under way has its result or its error."""
+        """Waits until a begun call has its result or its error."""
         if self._finish is None:
             return
         finish, self._finish = self._finish, None
@@ -72,7 +75,7 @@ class Answer(Generic[T]):
 
 
 class BatchAnswer(Answer[T]):
-    """Of a call of a batch."""
+    """The answer of one call of a batch, together with the call."""
 
     def __init__(self, call: Call[T]) -> None:
         super().__init__()
@@ -80,7 +83,8 @@ class BatchAnswer(Answer[T]):
 
 
 class CallList(Generic[LockT]):
-    """The calls of a batch, in order; each has the arguments of the client's method."""
+    """The calls of a batch, in order. Each method takes the arguments of the client's
+    method of the same name. One thread or task adds and sends the calls."""
 
     def __init__(self, sessions: SessionTracker, make_lock: LockMaker[LockT]) -> None:
         self._sessions = sessions
@@ -105,7 +109,7 @@ class CallList(Generic[LockT]):
         )
 
     def unlock(self, *locks: LockHandle) -> Answer[None]:
-        """Locks that were released already are skipped."""
+        """Adds the release of locks. Locks that were released already are skipped."""
         call = _prefix_calls.unlock(self._sessions, locks)
         if call is not None:
             return self._add(call)
@@ -164,12 +168,14 @@ class CallList(Generic[LockT]):
         return answer
 
     def _take(self) -> list[BatchAnswer[Any]]:
-        """Those to be sent next; forgets them."""
+        """Removes the calls to be sent next from the batch, and returns their
+        answers."""
         answers, self._answers = self._answers[:LARGEST], self._answers[LARGEST:]
         return answers
 
     def _give_up(self) -> None:
-        """The calls are not sent: locks that they were to release stay held."""
+        """Drops the calls without sending them. Locks that the calls would have
+        released stay held."""
         error = RuntimeError("the batch was not sent")
         give_up([(answer, None) for answer in self._answers], error)
         self._answers = []
@@ -178,9 +184,9 @@ class CallList(Generic[LockT]):
 def give_up(
     untaken: Iterable[tuple[BatchAnswer[Any], E | None]], error: BaseException
 ) -> list[tuple[Call[Any], E]]:
-    """For answers that are not taken any more. Locks are held again if the calls that
-    were to release them have not begun. Returns the calls that have begun, with their
-    exchanges."""
+    """Ends answers that are not taken any more with this error. Locks are held again if
+    the calls that would have released them have not begun. Returns the begun calls,
+    each with its exchange."""
     begun = []
     for answer, first in untaken:
         answer.fail(error)
@@ -200,13 +206,15 @@ def longest_wait(calls: Iterable[Call[Any]]) -> float:
 
 
 def may_go_one_by_one(error: PandoError) -> bool:
-    """The batch was not taken, or its answer did not come: then each of its calls may
-    be made by itself, for those that change something carry a request id."""
+    """Returns whether each call may be made by itself, because pandod refused the batch
+    as a whole or its answer did not come. Repeating the calls is safe, because calls
+    that change something carry a request id."""
     return is_unsettled(error) or error.reason == "UNIMPLEMENTED"
 
 
 def batch_entry(call: Call[Any]) -> bytes | Exception:
-    """The call as a part of a batch, or why its request cannot be made."""
+    """Returns the call encoded as a part of a batch, or the error that its request
+    raises when it is encoded."""
     try:
         request = call.method.request.encode(first_request(call))
     except Exception as error:
@@ -217,7 +225,7 @@ def batch_entry(call: Call[Any]) -> bytes | Exception:
 def batch_answers(
     calls: Iterable[Call[Any]], data: bytes
 ) -> Iterator[tuple[Any, PandoError | None]]:
-    """The answer of each call, or its error."""
+    """Yields for each call its decoded answer and None, or None and its error."""
     response = data_path_pb2.BatchResponse.FromString(data)
     for call, each in zip(calls, response.responses, strict=True):
         which = each.WhichOneof("response")

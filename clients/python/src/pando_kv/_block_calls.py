@@ -1,8 +1,8 @@
 """The calls about blocks.
 
-A client names its locks and reservations, so that each call is safe to repeat. Of a
-lock or reservation whose call has failed, nothing is left, or soon nothing will be:
-its name is not to be used again.
+A client chooses the names of its locks and reservations, so each call is safe to
+repeat. If a call fails, its lock or reservation does not exist, or is removed soon; its
+name must not be used again.
 """
 
 from __future__ import annotations
@@ -41,27 +41,31 @@ from pando_kv.results import Namespace
 
 _SERVICE = "/pando.v1.Blocks/"
 _LEAST_KEY_BYTES = 16
-# The bytes of a kind in an answer, with the longest namespace, identity and label.
+# The bytes that one kind takes in an answer, if namespace, identity and label have
+# their maximum lengths.
 _KIND_BYTES = 1024
 
 
 @dataclass(frozen=True)
 class MemoryGrant:
-    """The right to map the block memory once, to be shown on the memory socket."""
+    """The right to map the block memory once. The token is shown at the memory
+    socket."""
 
     epoch: int
     memory_bytes: int
     memory_socket: str
     token: bytes
     session: Session | None
-    """The client's own that it was given for."""
+    """The client's own session for which the grant was made; None for a grant for the
+    session of another process."""
 
 
 def attach_memory(
     sessions: SessionTracker, session_id: int | None = None
 ) -> Call[MemoryGrant]:
-    """`session_id` is that of another process of the engine, for which this one writes;
-    None: the client's own."""
+    """Returns the call that asks for a memory grant. `session_id` is the session of
+    another process of the engine, for which this process writes; None means the
+    client's own session."""
     own = sessions.current() if session_id is None else None
     if own is not None:
         session_id = own.session_id
@@ -291,7 +295,7 @@ def _kind(message: blocks_pb2.Kind) -> Kind:
 def _kind_of_values(
     number: int, generation: int, shard_stride: int, spec: tuple[Any, ...], *_: Any
 ) -> Kind:
-    # A newer pandod may send fields that follow these.
+    # A newer pandod may send fields after these six.
     namespace, identity, label, key_bytes, shard_bytes, shards = spec[:6]
     return Kind(
         number,

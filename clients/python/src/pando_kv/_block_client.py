@@ -1,4 +1,4 @@
-"""The calls of blocks, of the synchronous client."""
+"""The block calls of the blocking client."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from pando_kv.results import Namespace
 
 
 class BlockClient:
-    """The part of `Client` for blocks. Any thread may call it."""
+    """The block calls of `Client`. Any thread may call them."""
 
     _connection: Connection
     _sessions: SessionTracker
 
     def attach_memory(self) -> BlockMemory:
-        """Maps the block memory. To be called after `open_kinds` or `find_kinds`: a
-        session that has begun anew meanwhile has no kind open, so that calls with its
-        kinds fail. Then call both again.
+        """Maps the block memory into this process.
+
+        Call `open_kinds` or `find_kinds` first. If the client has got a new session
+        since then, the new session has no kinds open, and calls that use its kinds
+        fail; in that case call both methods again.
         """
         return self._connection.attach(
             lambda: calls.attach_memory(self._sessions),
@@ -32,34 +34,39 @@ class BlockClient:
         )
 
     def open_kinds(self, specs: Sequence[KindSpec]) -> list[Kind]:
-        """Finds kinds, or makes those that are new: all or none. At most 256.
+        """Opens these kinds, and creates those that do not exist yet: all of them or
+        none. At most 256.
 
-        Raises LayoutMismatchError if a kind of this namespace and identity has other
-        sizes. A new session opens its kinds anew.
+        Raises LayoutMismatchError if a kind with the same namespace and identity exists
+        with other sizes. After a session is lost, the new session has to open its kinds
+        again.
         """
         return self._connection.send(calls.open_kinds(self._sessions, specs))
 
     def find_kinds(
         self, names: Sequence[tuple[Namespace | None, bytes]]
     ) -> list[Kind | None]:
-        """The kinds of these namespaces and identities, in order, open from now on;
-        None for one that was not opened yet. At most 256."""
+        """Opens the kinds with these namespaces and identities, and returns them in
+        order, with None for each kind that does not exist yet. At most 256."""
         return self._connection.send(calls.find_kinds(self._sessions, names))
 
     def reset_kinds(self, numbers: Sequence[int]) -> list[Kind]:
-        """Replaces kinds by new, empty generations, or by newer ones that there are
-        already; open from now on. Other sessions keep the old ones."""
+        """Opens a new, empty generation of each kind and returns them in order. If a
+        kind already has a newer generation, that generation is opened instead. Other
+        sessions keep the old generations."""
         return self._connection.send(calls.reset_kinds(self._sessions, numbers))
 
     def lookup_blocks(
         self, keys: Sequence[BlockKeys], *, load: bool = False, peek: bool = False
     ) -> Uint32Array:
-        """The place of each key, in order, or one of the values of `pando_kv.blocks`
-        that are no places. Counts as a use, and locks nothing. At most 16,384 keys.
+        """Returns for each key, in order, the place of its block, or one of the
+        constants of `pando_kv.blocks` that are not places, such as MISSING. At most
+        16,384 keys. The lookup counts as a use and locks nothing.
 
-        With `load`, what the shapes of the keys need, and a tier has, is loaded:
-        it is PENDING until then, and nothing waits for it. With `peek` the memory
-        alone is looked at, and nothing counts as used; not both.
+        With `load`, pandod starts loading the blocks that the shapes of the keys need
+        and that a tier holds. Keys of these blocks are PENDING until the load ends; the
+        call does not wait. With `peek`, pandod looks only at the block memory, and no
+        block counts as used. `load` and `peek` exclude each other.
         """
         return self._connection.send(
             calls.lookup_blocks(self._sessions, keys, load=load, peek=peek)
@@ -73,15 +80,17 @@ class BlockClient:
         all: bool = False,
         load: bool = False,
     ) -> Uint32Array:
-        """Locks the blocks that are ready, under a name of the caller's: a number from
-        1 that the session has not used before. Answers as `lookup_blocks`.
+        """Locks the blocks that are ready. `lock` is the caller's name for the lock: a
+        number from 1 on that the session has not used before. Returns the same values
+        as `lookup_blocks`.
 
-        With `all`, every key that is looked at is locked, or none. When the call fails,
-        nothing of the lock is left, or soon nothing will be. `load` is as for
-        `lookup_blocks`: what was loaded, another lock finds.
+        With `all`, either every key that is looked at is locked, or none is. If the
+        call fails, the lock does not exist, or is removed soon. `load` works as in
+        `lookup_blocks`; the loaded blocks are not part of this lock, so take another
+        lock when they are ready.
 
-        Raises SessionLostError while the block memory that the client attached last is
-        that of an earlier session: its places may lie in other memory.
+        Raises SessionLostError if the client last attached the block memory for an
+        earlier session, because places of the new session may lie in other memory.
         """
         return self._connection.send(
             calls.acquire_blocks(self._sessions, lock, keys, all=all, load=load)
@@ -90,32 +99,36 @@ class BlockClient:
     def reserve_blocks(
         self, reservation: int, keys: Sequence[BlockKeys], *, all: bool = False
     ) -> Uint32Array:
-        """Reserves a place for each key that is missing, under a name of the caller's,
-        as for `acquire_blocks`. Answers the places that the caller may now write, and
-        READY, PENDING or FULL for the other keys.
+        """Reserves a place for each missing key. `reservation` is the caller's name for
+        the reservation, chosen like the lock's name in `acquire_blocks`. Returns the
+        places that the caller may now write, and READY, PENDING or FULL for the other
+        keys.
 
-        With `all`, every missing key gets a place, or none does. Raises
-        SessionLostError as `acquire_blocks` does.
+        With `all`, either every missing key gets a place, or none does. Raises
+        SessionLostError in the same case as `acquire_blocks`.
         """
         return self._connection.send(
             calls.reserve_blocks(self._sessions, reservation, keys, all=all)
         )
 
     def publish_blocks(self, reservation: int, indices: Any = ()) -> None:
-        """Publishes what is complete of a reservation, all at once: these keys of it,
-        counted from 0 in the order of its call, or all. Does nothing for what it does
-        not have (any more). While pandod is away, it is published later."""
+        """Publishes completed blocks of a reservation, all in one step. `indices` count
+        the keys of the `reserve_blocks` call from 0; empty means all keys. Keys that
+        the reservation does not hold, or holds no more, are skipped. While pandod is
+        away, the call returns at once and the blocks are published later."""
         self._connection.send(
             calls.publish_blocks(self._sessions, reservation, indices)
         )
 
     def discard_blocks(self, reservation: int, indices: Any = ()) -> None:
-        """Gives reserved places back; as `publish_blocks`."""
+        """Gives reserved places back without publishing them. `indices`, skipped keys
+        and an absent pandod are treated as in `publish_blocks`."""
         self._connection.send(
             calls.discard_blocks(self._sessions, reservation, indices)
         )
 
     def release_blocks(self, locks: Sequence[int]) -> None:
-        """Releases locks; those that the session does not have (any more) are skipped.
-        While pandod is away, they are released later."""
+        """Releases locks. Locks that the session does not have, or has no more, are
+        skipped. While pandod is away, the call returns at once and the locks are
+        released later."""
         self._connection.send(calls.release_blocks(self._sessions, locks))

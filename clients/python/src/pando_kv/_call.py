@@ -1,6 +1,7 @@
-"""A call as data, and the rules by which it is sent, repeated and given up.
+"""A call as data, with the rules for sending, repeating and giving it up.
 
-The synchronous and the asyncio client differ only in how they send and wait.
+The blocking and the asyncio client share them, and differ only in how they send and
+wait.
 """
 
 from __future__ import annotations
@@ -31,63 +32,68 @@ from pando_kv.results import Namespace, PrefixHandle
 
 T = TypeVar("T")
 
-# Seconds between the attempts of a call whose connection breaks: most of one second,
-# in which the connection is made again.
+# Seconds between the attempts of a call after its connection breaks. The pauses add up
+# to most of a second, in which the connection is made again.
 PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32)
 _MAX_MILLISECONDS = 2**32 - 1
-# Names of gRPC's codes, with which a connection breaks.
+# Names of the gRPC codes that a broken connection gives.
 _NO_ANSWER = ("UNAVAILABLE", "CANCELLED")
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class Call(Generic[T]):
-    """Not shown: tracebacks must not carry tokens."""
+    """One call to pandod: its request, and the ways to parse, repeat and undo the call.
+    Owned by the thread or task that makes the call. The class has no repr, because
+    tracebacks must not show tokens."""
 
     method: Method
     request: Any
-    """What the method's codec encodes."""
+    """The values that the method's request codec encodes."""
     parse: Callable[[Any], T]
-    """From what it decodes."""
+    """Makes the result from the values that the method's response codec decodes."""
     answer_bytes: int = SMALL_ANSWER
-    """The room that the answer may need on a lane."""
+    """The room on a lane, in bytes, that the answer may need."""
     releases: Sequence[LockHandle] = ()
-    """Locks that the call releases, claimed by it."""
+    """Locks that the call releases, and has claimed for that."""
     moves: LockHandle | None = None
-    """The lock that goes on to the end of what is inserted."""
+    """The lock that an insert moves to the end of the inserted tokens."""
     repeats_in: Session | None = None
-    """Where the request carries a request id, which makes it safe to repeat: the
-    session that the id belongs to."""
+    """The session of the request id, for a request that carries one; such a call is
+    safe to repeat. None: the request carries no id."""
     only_gives_back: bool = False
-    """Nothing depends on when it is made."""
+    """Whether the call may be made later, because it only releases, frees, discards or
+    publishes, and its caller needs no answer."""
     give_back: Callable[[T], Call[Any]] | None = None
-    """For a call that brings locks or pages: the call that gives those back."""
+    """Makes the call that gives back the locks or pages which this call obtained."""
     undo: Callable[[], Call[Any]] | None = None
-    """The call that undoes this one, whether it was carried out or not; in place of
-    repeating it once its caller has given it up."""
+    """Makes the call that undoes this one, whether pandod carried this one out or not.
+    The undoing call is sent, in place of a repetition, after the caller has given this
+    call up."""
     unpublished: Callable[[], Call[Any]] | None = None
-    """For a call that publishes after a lock: the call that frees the pages where the
-    lock was gone before."""
+    """Makes the call that frees the pages of an insert after a lock, if pandod did not
+    know the lock."""
     pending_wait: float = 0.0
-    """Seconds that the server may wait for a page that another call computes."""
+    """Seconds that pandod may wait for a page that another call computes."""
     whole: Callable[[], Call[T]] | None = None
-    """The same call from the start of the prompt, if this one begins at a handle;
-    always the same object, for it has a request id of its own."""
+    """Makes the same call from the start of the prompt, if this one begins at a handle.
+    Returns the same object each time, because that call has a request id of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Begun:
-    """A call that the native module has put on the lane by itself, and that has no
-    result there. A Call of the same arguments goes on with it."""
+    """A call that the native module has put on the lane, but for which it has no
+    result. A Call with the same arguments takes over from there."""
 
     session: Session
     request_id: int
-    """By which the server knows the call; 0: by none."""
+    """The request id of the call; 0 if it has none."""
     answer: Any
-    """Lane.call gives this in place of a result."""
+    """The object that the native Lane.call returned in place of a result."""
 
 
 class Attempts(Generic[T]):
-    """One call on its way to an answer; all attempts share one deadline."""
+    """The attempts of one call, which share one deadline. Owned by the thread or task
+    that makes the call."""
 
     __slots__ = ("_deadline", "_pauses", "_sessions", "_wait_end", "call")
 
@@ -103,7 +109,8 @@ class Attempts(Generic[T]):
             self._deadline += wait
 
     def next(self) -> tuple[Any, float]:
-        """The request to send, and the seconds that it may take."""
+        """Returns the request to send, and the seconds that its answer may take. Raises
+        UnavailableError if the client is closed."""
         self._sessions.require_open()
         now = time.monotonic()
         request = self.call.request
@@ -112,7 +119,8 @@ class Attempts(Generic[T]):
         return request, self._deadline - now
 
     def pause_after(self, error: PandoError) -> float:
-        """Seconds until the next attempt; raises the error if there is none."""
+        """Returns the seconds until the next attempt. Raises the error if there is no
+        further attempt."""
         if isinstance(error, HandleGoneError) and self.call.whole is not None:
             self.call = self.call.whole()
             return 0
@@ -127,8 +135,9 @@ class Attempts(Generic[T]):
         raise error
 
     def failed(self, error: BaseException) -> None:
-        """No attempt succeeded: locks that were not released are held again. Those of
-        a call without an answer are not: it is repeated until it has one."""
+        """Updates the locks of a call for which no attempt succeeded. Locks that pandod
+        did not release are held again. If the call has no answer, its locks stay
+        claimed, because the call is repeated in the background until it has one."""
         if is_unsettled(error):
             if self.call.moves is not None:
                 self.call.moves.lose_end()
@@ -138,7 +147,8 @@ class Attempts(Generic[T]):
 
 
 def with_id_of(begun: Begun | None, call: Call[T]) -> Call[T]:
-    """A new call, by the id under which it has begun, if it has."""
+    """Gives the call the request id of the begun call, if there is one, and
+    returns it."""
     if begun is not None:
         call.request = call.request._replace(request_id=begun.request_id)
     return call
@@ -146,7 +156,7 @@ def with_id_of(begun: Begun | None, call: Call[T]) -> Call[T]:
 
 @contextmanager
 def typed_errors() -> Iterator[None]:
-    """Around a call that is made once."""
+    """Turns gRPC errors of a call that is made once into PandoErrors."""
     try:
         yield
     except grpc.RpcError as error:
@@ -154,16 +164,18 @@ def typed_errors() -> Iterator[None]:
 
 
 def is_unsettled(error: BaseException) -> bool:
-    """Whether the server may have carried out the call that ended so."""
+    """Returns whether pandod may have carried out the call that ended with this
+    error."""
     if isinstance(error, (TypeError, ValueError)):
-        return False  # a value does not fit its field: nothing was sent
+        return False  # a value does not fit its field, so nothing was sent
     if not isinstance(error, PandoError):
-        return True  # cancelled, or interrupted
+        return True  # cancelled or interrupted
     return isinstance(error, DeadlineError) or is_broken(error)
 
 
 def after_settling(call: Call[Any], error: PandoError) -> Call[Any] | None:
-    """What is to be sent next to learn, or to mend, what became of a call."""
+    """Returns the call to send next to learn the outcome of a call, or to undo it; None
+    if nothing is left to do."""
     if is_unsettled(error) or error.retry_after is not None:
         return call.undo() if call.undo is not None else call
     if isinstance(error, UnknownLockError) and call.unpublished is not None:
@@ -172,25 +184,27 @@ def after_settling(call: Call[Any], error: PandoError) -> Call[Any] | None:
 
 
 def is_broken(error: PandoError) -> bool:
-    """No answer of the server, as opposed to one that refuses the call."""
+    """Returns whether the connection broke, so that pandod gave no answer; a refusal by
+    pandod is an answer."""
     return isinstance(error, UnavailableError) and error.reason in _NO_ANSWER
 
 
 def without_wait(call: Call[T]) -> Call[T]:
-    """What is sent to learn what became of a call that waited: the same, but it waits
-    for nothing, and loads nothing."""
+    """Returns the call that asks for the outcome of a waiting call: the same call, but
+    without waiting and loading."""
     return replace(call, pending_wait=0.0, request=call.request._replace(load=0))
 
 
 def first_request(call: Call[Any]) -> Any:
-    """The first request of a call that has just been made."""
+    """Returns the first request of a call that was just made."""
     if call.pending_wait <= 0:
         return call.request
     return call.request._replace(pending_wait_ms=_ms(call.pending_wait))
 
 
 def _ms(seconds: float) -> int:
-    """Never zero, so that the answer to a wait that is over says so."""
+    """Returns whole milliseconds, at least 1: with 0, pandod would report NOT_AWAITED
+    in place of TIMED_OUT after the wait has passed."""
     milliseconds = min(seconds * 1000, _MAX_MILLISECONDS)
     return max(1, math.ceil(milliseconds))
 

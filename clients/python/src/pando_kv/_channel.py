@@ -1,4 +1,4 @@
-"""How a client reaches pandod."""
+"""The gRPC channel of a client to pandod: address, credentials and options."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ import grpc
 from pando_kv._default_address import default_address
 from pando_kv.tls import Tls
 
-# Seconds that close() waits for the server to end the session.
+# Seconds that close() waits for pandod to end the session.
 CLOSE_TIMEOUT = 2.0
 
-# Seconds before a call whose outcome is unknown is repeated in the background, again.
+# Seconds between two background repetitions of a call whose outcome is unknown.
 SETTLE_PAUSE = 0.5
 
-# Seconds that it may take there. pandod knows a repeat by its last answers only, so
-# nothing is repeated that may still be answered, however long pandod stands still.
+# The timeout of a background repetition, in seconds. pandod recognises a repeated
+# request only among its last answers, so a call that may still be answered is not
+# repeated, however long pandod stands still.
 SETTLE_TIMEOUT = 24 * 3600.0
 
 _OPTIONS: list[tuple[str, Any]] = [
-    # The server limits tokens, not bytes.
+    # pandod limits tokens, not bytes.
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
-    # pandod is a neighbour: look for it often, never through a proxy.
+    # pandod runs on the same machine or near it: reconnect soon, and never through a
+    # proxy.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
     ("grpc.enable_http_proxy", 0),
-    # One client is one connection, so that one cannot break another's session.
+    # Each client has its own connection, so that one client cannot break another's
+    # session.
     ("grpc.use_local_subchannel_pool", 1),
 ]
 
 
 @dataclass(frozen=True)
 class Access:
-    """Where pandod is, and what the client shows it."""
+    """The address of pandod and the credentials that a client shows. Immutable, so any
+    thread may read it."""
 
     address: str
-    """Empty: the default one, which is looked for now."""
+    """The address; if it is empty, the default address is looked up at construction."""
     tls: Tls | None = None
     token: str | None = field(default=None, repr=False)
 
@@ -49,13 +53,14 @@ class Access:
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...] | None:
-        """What is sent along with each call: the bearer token, if there is one."""
+        """The metadata of each call: the bearer token, or None without one."""
         return (("authorization", f"Bearer {self.token}"),) if self.token else None
 
     def channel(self, grpc_or_aio: Any) -> Any:
-        """A channel of the module `grpc` or `grpc.aio`."""
+        """Returns a new channel made by the module `grpc` or `grpc.aio`. Raises OSError
+        if a certificate file cannot be read, ValueError if one is empty."""
         address = self.address
-        # A path is that of a Unix socket.
+        # An absolute path names a Unix socket.
         target = f"unix:{address}" if address.startswith("/") else address
         if self.tls is None:
             return grpc_or_aio.insecure_channel(target, options=_OPTIONS)
@@ -73,6 +78,6 @@ def _credentials(tls: Tls) -> grpc.ChannelCredentials:
 def _read(path: str | Path) -> bytes:
     text = Path(path).read_bytes()
     if not text:
-        # gRPC would trust the system's authorities in place of an empty file.
+        # For an empty file gRPC would trust the system's certificate authorities.
         raise ValueError(f"tls: {path} is empty")
     return text

@@ -1,10 +1,11 @@
-"""Messages as tuples: one value for each field, in the order of their numbers.
+"""Codecs that represent messages as tuples: one value for each field, in the order of
+the field numbers.
 
-None stands for a field that is not set, a tuple for a message, a list of tuples for a
-list of messages, a uint32 array for a packed list of tokens, page ids or places.
+An unset field is None, a message is a tuple, a list of messages is a list of tuples,
+and a packed list of tokens, page ids or places is a uint32 array.
 
-The native module turns such tuples into bytes and back by itself. Where it is not
-built, Protobuf's own messages do.
+The native module converts such tuples to bytes and back. Without the native module,
+Protobuf's own messages are used.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pando_kv._wire import decode, encode, nested
 
 
 class Codec(Protocol):
-    """Encodes and decodes one type of message."""
+    """A codec of one message type. Any thread may use it."""
 
     def encode(self, values: Any) -> bytes: ...
 
@@ -28,7 +29,8 @@ class Codec(Protocol):
 
 
 class RawCodec:
-    """For calls that make their messages themselves."""
+    """The codec of calls that serialize their messages themselves. Stateless, so any
+    thread may use it."""
 
     def encode(self, values: bytes) -> bytes:
         return values
@@ -58,12 +60,12 @@ _LISTS = {
 
 
 def fields_of(message_type: type[Message]) -> list[FieldDescriptor]:
-    """In the order of the values."""
+    """Returns the fields of the message in the order of the tuple's values."""
     return sorted(message_type.DESCRIPTOR.fields, key=lambda field: field.number)
 
 
 def is_list(field: FieldDescriptor) -> bool:
-    if hasattr(field, "is_repeated"):  # since Protobuf 6.31, in place of the label
+    if hasattr(field, "is_repeated"):  # replaces the label since Protobuf 6.31
         return bool(field.is_repeated)
     return bool(field.label == FieldDescriptor.LABEL_REPEATED)
 
@@ -97,13 +99,14 @@ def _native_codec(message_type: type[Message]) -> Codec:
 
 
 def type_of(message: Any) -> type[Message]:
-    """Of a message's descriptor."""
+    """Returns the message class of a message descriptor."""
     kind: type[Message] = message._concrete_class
     return kind
 
 
 class MessageCodec:
-    """The codec without the native module."""
+    """The Python codec, used when the native module is not built. Any thread may use
+    it."""
 
     def __init__(self, message_type: type[Message]) -> None:
         self._type = message_type

@@ -1,4 +1,4 @@
-"""The connection of the synchronous client."""
+"""The connection of the blocking client."""
 
 from __future__ import annotations
 
@@ -55,13 +55,15 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-# Makes a call with its request, within so many seconds.
+# Sends a request of the call and returns the decoded answer; the float is the timeout
+# in seconds.
 Exchange = Callable[[Call[Any], Any, float], Any]
 
 
 class Connection:
-    """The channel, the lane if there is one, and the thread that keeps the session
-    alive once there is one."""
+    """The gRPC channel of a blocking client, its lane if there is one, and, after
+    open(), the thread that keeps the session alive. Owned by a Client or Operator; any
+    thread may call it."""
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class Connection:
         self._methods: dict[str, Any] = {}
         self._closing = threading.Event()
         self.presence = Presence(away_after, self._is_answered, self._closing)
-        # Requests of the current stream; None half-closes it.
+        # The requests of the current session stream; None half-closes the stream.
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._thread = threading.Thread(
             target=self._keep_session, name="pando-session", daemon=True
@@ -102,12 +104,13 @@ class Connection:
         first: Exchange | None = None,
         late: Exchange | None = None,
     ) -> T:
-        """Makes a call and returns its answer. `first` is the exchange that has begun
-        already, if the call is in a batch; `late` goes on with it, where that can be
-        done after its end.
+        """Makes a call and returns its answer. `first` is the exchange that was started
+        already, for a call of a batch. `late` can still collect the answer of that
+        exchange after the first attempt to do so has failed.
 
-        A call that ends without an answer is waited for, or repeated, until it has one,
-        by a thread of its own, which gives back what the call brings.
+        If the call ends without an answer, a background thread waits for the answer, or
+        repeats the call until there is one, and gives back the locks and pages that the
+        call obtained.
         """
         lane, method = self.lane.native, call.method
         is_away = self.presence.is_away and method.number
@@ -115,7 +118,7 @@ class Connection:
             return self._put_off(call)
         timeout = 0.0 if is_away else self._timeout(call)
         if first is None and lane is not None and method.number:
-            # Nearly all calls go this way, and no further.
+            # Nearly all calls are answered here.
             try:
                 answer = lane.call(
                     method.number,
@@ -139,8 +142,9 @@ class Connection:
             raise
 
     def attach(self, call: Callable[[], Call[T]], take: Callable[[T], R]) -> R:
-        """Makes a call for a token, and takes what it is for at the memory socket; both
-        again, while the session lives, where pandod dies before it has answered."""
+        """Makes a call that returns a token, and exchanges the token for memory at the
+        memory socket. If pandod dies before it has answered, both steps are repeated
+        while the session lives."""
         repeats = Repeats(self.sessions, self.patience)
         while True:
             try:
@@ -149,11 +153,12 @@ class Connection:
                 time.sleep(repeats.pause_after(error))
 
     def send_together(self, answers: Sequence[BatchAnswer[Any]]) -> None:
-        """Begins calls in their order, with one doorbell, or as one call of gRPC: at
-        most as many as pandod takes at once.
+        """Sends calls in their order and waits for their answers. A lane takes them
+        with one doorbell, gRPC as one call. At most as many calls as pandod accepts at
+        once.
 
-        Who is interrupted leaves no answer: what the calls may have brought is given
-        back.
+        If the caller is interrupted, the answers are dropped, and locks and pages that
+        the calls obtained are given back.
         """
         untaken: Iterable[tuple[BatchAnswer[Any], Exchange | None]]
         untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
@@ -172,8 +177,8 @@ class Connection:
             raise
 
     def begin_together(self, answers: Sequence[BatchAnswer[Any]]) -> None:
-        """As send_together, but does not wait for what a lane has under way: who asks
-        for an answer does."""
+        """Sends calls as send_together does, but does not wait for calls that are under
+        way on a lane: the result() of each answer waits."""
         untaken: Iterable[tuple[BatchAnswer[Any], Exchange | None]]
         untaken = zip(answers, repeat(self._exchange_over_grpc), strict=False)
         try:
@@ -198,18 +203,20 @@ class Connection:
 
     @property
     def requests(self) -> Any:
-        """The calls of requests that the native module makes by itself; None where
-        there is no lane, or pandod is away."""
+        """The native module's calls of requests; None if there is no lane, or while
+        pandod is away."""
         return None if self.presence.is_away else self.lane.requests
 
     @property
     def patience(self) -> float:
-        """The timeout of the calls of requests, without what they wait for."""
+        """The timeout of the calls of requests in seconds, without their
+        `pending_wait`."""
         away_after = self.presence.away_after
         return self.timeout if away_after is None else away_after
 
     def go_on(self, call: Call[T], begun: Begun | None) -> T:
-        """As send(), for a call that the native module may have begun."""
+        """Makes a call as send() does, and continues one that the native module may
+        have begun."""
         if begun is None:
             return self.send(call)
         return self.send(call, _ended_on_lane(begun.answer), _late(begun.answer))
@@ -218,7 +225,7 @@ class Connection:
         return self.patience if call.method.number else self.timeout
 
     def _is_answered(self) -> bool:
-        """Whether pandod answers a call that asks for nothing."""
+        """Returns whether pandod answers a call that asks for nothing."""
         nothing = _prefix_calls.nothing()
         try:
             self._attempt(nothing, self._timeout(nothing))
@@ -227,7 +234,8 @@ class Connection:
         return True
 
     def _put_off(self, call: Call[T]) -> T:
-        """In place of send(), while pandod is away."""
+        """Handles a call while pandod is away: puts off a call that may be made later,
+        and raises AwayError for any other call. Makes the call if pandod is back."""
         if not call.only_gives_back:
             for lock in call.releases:
                 lock.restore()
@@ -239,7 +247,9 @@ class Connection:
     def _attempt(
         self, call: Call[T], timeout: float, first: Exchange | None = None
     ) -> T:
-        """`first` is the exchange that the first attempt makes, if it has begun."""
+        """Makes a call, with repetitions where they are allowed, and returns its parsed
+        answer. If `first` is given, it is the started exchange that serves as the first
+        attempt."""
         attempts = Attempts(call, self.sessions, timeout)
         exchange = first or self._exchange
         try:
@@ -258,7 +268,8 @@ class Connection:
             raise
 
     def _begin_together(self, calls: Sequence[Call[Any]]) -> list[Exchange | None]:
-        """The first exchange of each call, or None where it is still to begin."""
+        """Starts the calls and returns the exchange of each, or None for a call that
+        still has to be started."""
         if self.presence.is_away:
             return [None] * len(calls)
         if self.lane.is_open:
@@ -291,7 +302,7 @@ class Connection:
         return [_ended(*answer) for answer in batch_answers(entries, data)]
 
     def _exchange(self, call: Call[Any], request: Any, timeout: float) -> Any:
-        """One request and its answer, on the lane or else over gRPC."""
+        """Sends one request and returns its answer, over the lane or else over gRPC."""
         try:
             return self.lane.call(call, request, timeout)
         except NoAnswerError:
@@ -314,7 +325,8 @@ class Connection:
     def stream(
         self, method: str, request: bytes, timeout: float | None = None
     ) -> Iterator[bytes]:
-        """The messages of an answer of many; cancel() ends it."""
+        """Starts a streaming call and returns its messages. cancel() ends the
+        stream."""
         self.sessions.require_open()
         messages: Iterator[bytes] = self._channel.unary_stream(method)(
             request, timeout=timeout, metadata=self._metadata
@@ -339,7 +351,8 @@ class Connection:
     def _settle_in_background(
         self, begun: Sequence[tuple[Call[Any], Exchange | None]]
     ) -> None:
-        """Calls without an answer are brought to their end, by a thread of its own."""
+        """Settles calls without an answer in one background thread, or after pandod is
+        back."""
 
         def settle() -> None:
             for call, first in begun:
@@ -352,10 +365,10 @@ class Connection:
             threading.Thread(target=settle, daemon=True).start()
 
     def _settle(self, call: Call[Any], first: Exchange | None) -> None:
-        """Asks until the server says what became of a call. At the end of the session
-        there is nothing left of it."""
+        """Repeats a call until pandod says what became of it. When the session ends,
+        pandod frees everything that the call obtained."""
         if call.pending_wait:
-            # The caller wants the answer no more: sent again, the call does not wait.
+            # The caller no longer wants the answer, so the repeated call does not wait.
             call, first = without_wait(call), None
         if call.undo is not None and first is None:
             call = call.undo()
@@ -377,7 +390,7 @@ class Connection:
             requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
             self._requests = requests
             requests.put(self.sessions.open_request())
-            # Also when close() came between the check above and the new queue.
+            # close() may have run between the check above and the change of the queue.
             if self._closing.is_set():
                 requests.put(None)
             try:
@@ -396,7 +409,8 @@ class Connection:
             self._closing.wait(self.sessions.broken(error))
 
     def _open_lane(self) -> None:
-        """Opens a lane, if there can be one. Until then calls go over gRPC."""
+        """Opens a lane, if there can be one. Calls go over gRPC until the lane
+        is open."""
         try:
             if self.lane.is_wanted:
                 session = self.sessions.current()

@@ -1,7 +1,7 @@
-"""Memory of a GPU that another process exported, by the CUDA driver alone.
+"""GPU memory that another process exported, mapped with the CUDA driver alone.
 
-The driver is loaded when it is first needed, so that neither it nor torch has to be
-there for a pool in host memory.
+The driver is loaded at first use, so a pool in host memory needs neither the driver nor
+torch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ACCESS_READ_WRITE = 3
 
 
 class _AccessDesc(ctypes.Structure):
-    """CUmemAccessDesc."""
+    """The struct CUmemAccessDesc of cuda.h."""
 
     _fields_ = [
         ("location_type", ctypes.c_int),
@@ -32,20 +32,21 @@ class _AccessDesc(ctypes.Structure):
 
 
 class CudaMemory:
-    """A mapping of device memory, until the last reference; a tensor holds one.
+    """A mapping of device memory, which lasts until the last reference to this object
+    is gone; each tensor over the memory holds one. Any thread may use it.
 
-    Kernels reach it on its device, and on each other one that this process sees and
-    that is a peer of it. Any thread may use it. torch and others read
-    `__cuda_array_interface__`.
+    Kernels reach the memory on its own device, and on each visible device that has peer
+    access to that device. torch and other libraries read `__cuda_array_interface__`.
     """
 
     def __init__(
         self, device_uuid: str, fd: int, size: int, wanted_address: int = 0
     ) -> None:
-        """Maps it anywhere, or at the wanted address, if that is not 0.
+        """Maps the memory at `wanted_address`, or anywhere if that is 0.
 
-        The descriptor stays the caller's. Raises PandoError with the reason
-        ADDRESS_TAKEN if the wanted address is not to be had, and CUDA for all else.
+        The caller keeps the descriptor. Raises PandoError with the reason ADDRESS_TAKEN
+        if the wanted address is not available, and with the reason CUDA for every other
+        failure.
         """
         driver = _driver()
         self.ordinal = _ordinal(driver, device_uuid)
@@ -53,7 +54,7 @@ class CudaMemory:
         with ExitStack() as undo:
             self.address = _map(driver, self.ordinal, fd, size, wanted_address, undo)
             finalizer = weakref.finalize(self, undo.pop_all().close)
-        # When the process ends, the driver is gone before.
+        # When the process exits, the driver is gone before finalizers run.
         finalizer.atexit = False
 
     @property
@@ -68,6 +69,9 @@ class CudaMemory:
 
 
 class _Driver:
+    """The loaded CUDA driver library. One object per process, which any thread
+    may use."""
+
     def __init__(self) -> None:
         try:
             self._library = ctypes.CDLL("libcuda.so.1")
@@ -78,7 +82,9 @@ class _Driver:
         self.call("cuInit", ctypes.c_uint(0))
 
     def call(self, function: str, *arguments: Any) -> None:
-        """Arguments are ctypes values: a bare int would be cut to 32 bits."""
+        """Calls a driver function. Arguments must be ctypes values, because a bare int
+        would be cut to 32 bits. Raises PandoError if the function is missing or fails.
+        """
         try:
             found = getattr(self._library, function)
         except AttributeError:
@@ -124,7 +130,8 @@ def _ordinal(driver: _Driver, device_uuid: str) -> int:
 def _map(
     driver: _Driver, ordinal: int, fd: int, size: int, wanted: int, undo: ExitStack
 ) -> int:
-    """The address. What `undo` gets takes the mapping down again."""
+    """Maps the memory and returns its address. `undo` receives the callbacks that take
+    the mapping down again."""
     device, bytes_ = ctypes.c_int(ordinal), ctypes.c_size_t(size)
     context = ctypes.c_void_p()
     driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
@@ -153,17 +160,19 @@ def _map(
     return address.value
 
 
-# Ranges of addresses, with their sizes, whose mapping is gone. They take no memory, and
-# are not freed: a driver may refuse the address of a freed range, which captured graphs
-# still hold. No more of a size are kept than were mapped at once.
+# Address ranges, with their sizes, whose mapping is gone. The ranges take no memory,
+# and are not freed, because a driver may refuse the address of a freed range, which
+# captured graphs still hold. At most as many ranges of a size are kept as were mapped
+# at once.
 _kept_ranges: set[tuple[int, int]] = set()
 
 
 def _reserve(driver: _Driver, ordinal: int, size: int, wanted: int) -> int:
-    """The address of a range in which nothing is mapped; no other caller gets it."""
+    """Returns the address of a range in which nothing is mapped. No other caller gets
+    the same range. Raises PandoError with the reason ADDRESS_TAKEN."""
     for kept, kept_size in [*_kept_ranges]:
         if kept_size == size and wanted in (0, kept):
-            # Another thread may have taken it meanwhile.
+            # Another thread may have taken the range meanwhile.
             with suppress(KeyError):
                 _kept_ranges.remove((kept, size))
                 return kept
@@ -176,7 +185,7 @@ def _reserve(driver: _Driver, ordinal: int, size: int, wanted: int) -> int:
         ctypes.c_uint64(wanted),
         ctypes.c_uint64(0),
     )
-    # To the driver, the address is only a hint.
+    # The driver takes the wanted address only as a hint.
     if wanted not in (0, address.value):
         driver.call("cuMemAddressFree", address, bytes_)
         raise PandoError(
@@ -188,8 +197,8 @@ def _reserve(driver: _Driver, ordinal: int, size: int, wanted: int) -> int:
 
 
 def _access_of_all(driver: _Driver, ordinal: int) -> ctypes.Array[_AccessDesc]:
-    """Access for the device, and for those that reach its memory as peers: a kernel of
-    another device than was thought of would end its process."""
+    """Returns access descriptors for the device and for each device with peer access to
+    it. A kernel on a device without access would end its process."""
     reaching = [
         each
         for each in _ordinals(driver)

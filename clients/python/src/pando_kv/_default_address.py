@@ -1,9 +1,9 @@
-"""Where pandod and its callers meet when no address is given.
+"""The address at which pandod and its clients meet when no address is given.
 
-That is pando.sock in /run/pando, where this user may write to it or make it; else in
-$XDG_RUNTIME_DIR/pando (/run/user/UID/pando where that is not set); else in
-/tmp/pando-UID, which must be this user's alone. base/default_socket.h has the same
-rule.
+The address is pando.sock in /run/pando, if this user can write to that folder or create
+it; else in $XDG_RUNTIME_DIR/pando (/run/user/UID/pando if the variable is not set);
+else in /tmp/pando-UID, which must belong to this user alone. base/default_socket.h has
+the same rule.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _SOCKET = "pando.sock"
 
 
 def default_address() -> str:
-    """The address in PANDO_ADDRESS, or that of `socket_to_call`."""
+    """Returns the address in PANDO_ADDRESS, or else that of `socket_to_call`."""
     return os.environ.get(ADDRESS) or f"unix:{socket_to_call()}"
 
 
 def socket_to_serve() -> Path:
-    """The path that a pandod of this user listens on."""
+    """Returns the path on which a pandod of this user listens."""
     folders = _folders()
     for folder in folders:
         if _may_write_or_make(folder):
@@ -31,8 +31,8 @@ def socket_to_serve() -> Path:
 
 
 def socket_to_call() -> Path:
-    """The path that this user's calls go to: the first of these sockets that the user
-    may connect to, else the first that exists, else `socket_to_serve`."""
+    """Returns the socket path for this user's calls: the first candidate to which the
+    user may connect, else the first that exists, else `socket_to_serve`."""
     shared, runtime, exposed = _folders()
     folders = [shared, runtime, exposed] if _is_own(exposed) else [shared, runtime]
     sockets = [folder / _SOCKET for folder in folders]
@@ -46,7 +46,8 @@ def socket_to_call() -> Path:
 
 
 def _folders() -> tuple[Path, Path, Path]:
-    """The last is beside what others may write."""
+    """Returns the three candidate folders in order. The last one lies in /tmp, where
+    other users can create entries too."""
     uid = os.geteuid()
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     runtime = given if given.startswith("/") else f"/run/user/{uid}"
@@ -64,7 +65,8 @@ def _may_write_or_make(folder: Path) -> bool:
 
 
 def _is_there(path: Path) -> bool:
-    """Also where it cannot be seen, in a folder that may not be entered."""
+    """Returns whether the path exists. A path in a folder that this user may not enter
+    counts as existing."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,5 @@
-"""How a worker's layout differs from the pool's, and which pool would fit it."""
+"""The differences between a worker's layout and the pool's, and the pandod command
+whose pool would fit."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import shlex
 
 from pando_kv.layout import DType, KvLayout, LayoutOrder, PoolDescription
 
-# Fields that follow from the others and the number of pages.
+# Fields that follow from the other fields and the number of pages.
 _PLACES = (
     "layer_stride",
     "page_stride",
@@ -19,8 +20,9 @@ _PLACES = (
 
 
 def difference(layout: KvLayout, model: str, pool: PoolDescription) -> str:
-    """All fields that differ, the worker's and the pool's, and the pandod that would
-    fit; empty where none differs."""
+    """Returns a text with all fields that differ, the worker's and the pool's values,
+    and the pandod command that would fit. Returns an empty string if no field differs.
+    """
     stated = vars(layout) | {"model": model}
     of_pool = vars(pool.layout) | {"model": pool.model}
     differing = [field for field in stated if stated[field] != of_pool[field]]
@@ -36,7 +38,8 @@ def difference(layout: KvLayout, model: str, pool: PoolDescription) -> str:
 
 
 def _pandod(layout: KvLayout, model: str, pool: PoolDescription) -> str:
-    """The command of a pandod whose pool is as large as this one, if there is one."""
+    """Returns the command of a pandod with the wanted layout. Its pool is as large as
+    the present one; if there is none, the size is left open."""
     size = str(pool.capacity_pages * pool.page_bytes)
     options = {"pool-bytes": "SIZE" if pool.is_absent else size}
     if any(shard.device != "host" for shard in pool.shards):

@@ -1,4 +1,5 @@
-"""A lock that one thread takes for another, which may have given up meanwhile."""
+"""A lock that one thread takes for another thread, which may have given up
+meanwhile."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from pando_kv._request_client import Lock
 
 
 class HeldPrefix:
-    """A caller that gets a lock from here releases it."""
+    """A slot for one lock, shared by the thread that takes the lock and the thread that
+    wants it. Any thread may use it. A caller that gets a lock from a method must
+    release that lock."""
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
@@ -20,8 +23,8 @@ class HeldPrefix:
         return self._lock is not None
 
     def put(self, lock: Lock) -> Lock | None:
-        """Keeps it. Returns what is not needed: the lock before it, or, when it was
-        given up, this one."""
+        """Keeps the lock. Returns the lock that is no longer needed: the one kept
+        before or, after give_up(), this one."""
         with self._mutex:
             if self._given_up.is_set():
                 return lock
@@ -29,11 +32,13 @@ class HeldPrefix:
             return before
 
     def give_up(self) -> Lock | None:
-        """Nothing is kept from now on."""
+        """Keeps no lock from now on. Returns the lock that was kept, if any."""
         with self._mutex:
             self._given_up.set()
             before, self._lock = self._lock, None
             return before
 
     def is_wanted_after(self, seconds: float) -> bool:
+        """Waits up to `seconds`, and returns whether give_up() has not been called by
+        then."""
         return not self._given_up.wait(seconds)

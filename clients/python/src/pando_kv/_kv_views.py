@@ -1,4 +1,4 @@
-"""Which arrays can be laid over a pool's memory, whatever kind of array it is."""
+"""The array views of a pool's memory, independent of the array library."""
 
 from __future__ import annotations
 
@@ -12,44 +12,50 @@ ArrayT = TypeVar("ArrayT")
 
 
 class KvViews(ABC, Generic[ArrayT]):
-    """Keys, values and latent vectors of a layer as arrays over the memory itself."""
+    """The keys, values and latent vectors of each layer, as arrays over the pool's
+    memory itself. A subclass makes the arrays."""
 
     def __init__(
         self, description: PoolDescription, mapped: Iterable[int] | None = None
     ) -> None:
-        """`mapped` are the shards that there is memory of; None: all."""
+        """Prepares views of the pool. `mapped` are the shards whose memory is mapped;
+        None means all."""
         self.description = description
         self.layout = description.layout
         shards = range(len(description.shards))
         self.mapped = tuple(shards if mapped is None else mapped)
 
     def keys(self, layer: int, shard: int = 0) -> ArrayT:
-        """Keys of a layer: (pages, page_tokens, heads, head_size)."""
+        """Returns the keys of a layer: (pages, page_tokens, heads, head_size)."""
         return self._pages(layer, self._plane(0, of=2), shard)
 
     def values(self, layer: int, shard: int = 0) -> ArrayT:
-        """Values of a layer: (pages, page_tokens, heads, head_size)."""
+        """Returns the values of a layer: (pages, page_tokens, heads, head_size)."""
         return self._pages(layer, self._plane(1, of=2), shard)
 
     def latent(self, layer: int, shard: int = 0) -> ArrayT:
-        """Latent vectors of a layer: (pages, page_tokens, heads, head_size)."""
+        """Returns the latent vectors of a layer: (pages, page_tokens, heads,
+        head_size)."""
         return self._pages(layer, self._plane(0, of=1), shard)
 
     def key_slots(self, layer: int, shard: int = 0) -> ArrayT:
-        """Keys of a layer by slot: (pages * page_tokens, heads, head_size)."""
+        """Returns the keys of a layer by slot: (pages * page_tokens, heads,
+        head_size)."""
         return self._slots(layer, self._plane(0, of=2), shard)
 
     def value_slots(self, layer: int, shard: int = 0) -> ArrayT:
-        """Values of a layer by slot: (pages * page_tokens, heads, head_size)."""
+        """Returns the values of a layer by slot: (pages * page_tokens, heads,
+        head_size)."""
         return self._slots(layer, self._plane(1, of=2), shard)
 
     def latent_slots(self, layer: int, shard: int = 0) -> ArrayT:
-        """Latent vectors by slot: (pages * page_tokens, heads, head_size)."""
+        """Returns the latent vectors by slot: (pages * page_tokens, heads,
+        head_size)."""
         return self._slots(layer, self._plane(0, of=1), shard)
 
     def opaque_pages(self, layer: int, shard: int = 0) -> ArrayT:
-        """Bytes of a layer's pages, of which nothing more is known:
-        (pages, piece_bytes)."""
+        """Returns the bytes of a layer's opaque pages: (pages, piece_bytes). Raises
+        ValueError if the layout is not opaque."""
         layout = self.layout
         if layout.dtype is not DType.OPAQUE:
             raise ValueError(
@@ -66,13 +72,15 @@ class KvViews(ABC, Generic[ArrayT]):
 
     @abstractmethod
     def memory(self, shard: int = 0) -> ArrayT:
-        """All bytes of a shard: (size_bytes,). Pages are where the layout says."""
+        """Returns all bytes of a shard: (size_bytes,). The layout says where the pages
+        lie."""
 
     @abstractmethod
     def _array(
         self, shard: int, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]
     ) -> ArrayT:
-        """An array of the layout's dtype in a shard; offset and strides in bytes."""
+        """Returns an array of the layout's dtype in a shard. `offset` and `strides` are
+        in bytes."""
 
     def _plane(self, plane: int, *, of: int) -> int:
         if self.layout.dtype is DType.OPAQUE:

@@ -37,11 +37,12 @@ def open_lane_request(session: Session) -> bytes:
 
 
 class NoAnswerError(Exception):
-    """A call found no room on the lane, or no answer there: gRPC carries it."""
+    """A call found no room or no answer on the lane, so gRPC must carry the call."""
 
 
 class Unsent:
-    """In place of a call that was submitted: its request cannot be made."""
+    """A stand-in for a submitted call whose request could not be encoded. Its wait()
+    raises the error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -57,8 +58,8 @@ class Unsent:
 
 
 class ClientLane:
-    """A lane, or why there is none. One thread or task opens and closes it, any may
-    call."""
+    """The lane of one client, or the reason for its absence. Owned by a Connection. One
+    thread or task opens and closes it; any thread may make calls."""
 
     def __init__(self, wanted: bool, address: str) -> None:
         self._why_not = "it is not open yet"
@@ -72,9 +73,9 @@ class ClientLane:
         else:
             self.is_wanted = True
         self.native: Any = None
-        """The lane itself; None: there is none. pandod may have closed it."""
+        """The native lane; None if there is none. pandod may have closed the lane."""
         self.requests: Any = None
-        """The calls of requests on it, each in one step of the native module."""
+        """The native module's calls of requests on this lane, each made in one step."""
         self._gauges: Any = None
 
     @property
@@ -84,13 +85,15 @@ class ClientLane:
 
     @property
     def why_not(self) -> str:
-        """Empty: it is open."""
+        """The reason why there is no lane; empty while the lane is open."""
         if self.is_open:
             return ""
         return self._why_not if self.native is None else "pandod has closed it"
 
     def fetch(self, grant: bytes, timeout: float) -> None:
-        """Blocks; `grant` is the answer of OPEN_LANE."""
+        """Fetches the memory of a granted lane from the memory socket. `grant` is the
+        answer of OPEN_LANE. Blocks for up to `timeout` seconds. A failure is stored in
+        `why_not`."""
         response = data_path_pb2.OpenLaneResponse.FromString(grant)
         try:
             parts = fetch_memory(response.memory_socket, response.token, timeout)
@@ -100,7 +103,7 @@ class ClientLane:
                 self._why_not = f"a lane has 3 descriptors; {len(fds)} came"
                 return
             memory, doorbell, gauges = fds
-            # Each takes its descriptors over.
+            # Lane and Gauges each take over their descriptors.
             try:
                 lane = native.Lane(memory, doorbell)
             except BaseException:
@@ -112,14 +115,15 @@ class ClientLane:
             self._why_not = str(error)
 
     def open_requests(self, sessions: SessionTracker, session: Session) -> None:
-        """`session` is the one that the lane was fetched for."""
+        """Prepares the native calls of requests. `session` is the session for which the
+        lane was fetched."""
         if self.native is not None:
             self.requests = native.RequestCalls(
                 self.native, sessions, session, results, Begun, _RESPONSES
             )
 
     def close(self, why: str) -> None:
-        """Calls that have no answer yet end, and go over gRPC."""
+        """Closes the lane. Calls without an answer end on the lane and go over gRPC."""
         lane, self.native, self._gauges = self.native, None, None
         self.requests = None
         if self.is_wanted:
@@ -128,7 +132,8 @@ class ClientLane:
             lane.close()
 
     def read_gauges(self) -> Gauges | None:
-        """Without a call; None when there is no lane."""
+        """Returns the gauges from shared memory without a call; None if there is no
+        lane."""
         gauges = self._gauges
         read = gauges.read() if gauges is not None and self.is_open else None
         if read is None:
@@ -141,13 +146,14 @@ class ClientLane:
         return Gauges(pages, epoch, draining, policy)
 
     def call(self, call: Call[Any], request: Any, timeout: float) -> Any:
-        """The answer; NoAnswerError: to be asked for over gRPC."""
+        """Makes a call on the lane and returns its answer. Raises NoAnswerError if gRPC
+        must carry the call."""
         return take(self.submit([(call, request)])[0], timeout)
 
     def submit(self, calls: Sequence[tuple[Call[Any], Any]]) -> list[Any]:
-        """Submits calls and their requests with one doorbell; what `take` takes, or
-        None from the first one on that there is no room for: those after it must not
-        begin before it."""
+        """Submits calls and their requests with one doorbell. Returns for each call an
+        object that `take` accepts. The first call without room, and all calls after it,
+        get None: a later call must not begin before an earlier one."""
         lane = self.native
         if lane is None:
             return [None] * len(calls)
@@ -174,9 +180,9 @@ class ClientLane:
 
 
 def take(pending: Any, timeout: float) -> Any:
-    """The answer of a call that was submitted.
+    """Waits up to `timeout` seconds and returns the answer of a submitted call.
 
-    NoAnswerError: it is to be asked for over gRPC.
+    Raises NoAnswerError if gRPC must carry the call, DeadlineError after the timeout.
     """
     if pending is None:
         raise NoAnswerError
@@ -188,8 +194,9 @@ def take(pending: Any, timeout: float) -> Any:
 
 
 def checked(answer: Any) -> Any:
-    """What the native module gives for a call: the fields of the response, or nothing,
-    or a serialized status, or the call where its wait was ended."""
+    """Returns the fields of the response, or raises what the native module gave
+    instead: NoAnswerError for None, the error of a serialized status, or the error that
+    ended the wait of a pending call."""
     if type(answer) is tuple:
         return answer
     if answer is None:

@@ -1,4 +1,4 @@
-"""The state of a lock, common to the synchronous and the asyncio client."""
+"""The state of a lock, shared by the blocking and the asyncio client."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pando_kv.results import PrefixHandle
 
 
 class LockHandle:
-    """A prefix kept from eviction; valid within the session that took it.
+    """A prefix that is kept from eviction, valid within the session that locked it.
+    Owned by the caller that took the lock; any thread may release it.
 
-    Released once: by itself, by `unlock`, or by an insert with `unlock=True`.
-    Dropping it while it is held warns; the server then keeps the lock until the
-    session ends. Any thread may release it.
+    The lock is released once: by its own release(), by `unlock`, or by an insert with
+    `unlock=True`. If the object is dropped while the lock is held, it warns, and pandod
+    keeps the lock until the session ends.
     """
 
-    # So it is where the object's own attribute was taken: see claim().
+    # claim() deletes the attribute of the object, and reads then find this False.
     _held = False
 
     def __init__(
@@ -35,19 +36,21 @@ class LockHandle:
         self._is_in_doubt = False
         self.lock_id = lock_id
         self.locked_tokens = tokens
-        """Tokens from the start of the prompt that the lock protects."""
+        """The number of tokens from the start of the prompt that the lock protects."""
         self.handle = handle
-        """Where it ends, for calls after its release; None when nothing matched."""
+        """The end of the locked prefix, for calls after the release; None if nothing
+        matched."""
 
     @property
     def held(self) -> bool:
-        """Whether the lock was not released. It may still be void: a session ends."""
+        """Whether the lock has not been released. A held lock may still be void,
+        because its session has ended."""
         return self._held
 
     @property
     def is_in_doubt(self) -> bool:
-        """An insert that was to move it got no answer: its end is unknown, and nothing
-        more can be inserted after it."""
+        """Whether an insert that was to move the lock got no answer. The end of the
+        lock is then unknown, and nothing more can be inserted after it."""
         return self._is_in_doubt
 
     def __repr__(self) -> str:
@@ -64,7 +67,8 @@ class LockHandle:
             )
 
     def require_valid(self, sessions: SessionTracker) -> None:
-        """Refuses a lock that is not of the current session of this client."""
+        """Raises UnknownLockError for a lock of another client, and SessionLostError
+        for a lock of an earlier session."""
         if self._sessions is not sessions:
             raise _unknown("the lock is another client's")
         sessions.require_current(self.session, "a lock")
@@ -86,30 +90,31 @@ class LockHandle:
         self._is_in_doubt = True
 
     def claim(self, sessions: SessionTracker) -> bool:
-        """Takes the right to release the lock; False if it was released already."""
+        """Takes the right to release the lock. Returns False if the lock was released
+        already."""
         if not self._held:
             return False
         self.require_valid(sessions)
         try:
-            del self._held  # only one thread can
+            del self._held  # only one thread succeeds
         except AttributeError:
             return False
         return True
 
     def move(self, tokens: int, handle: PrefixHandle | None) -> None:
-        """The server moved it, this many tokens on."""
+        """Records that pandod has moved the lock this many tokens on."""
         self.locked_tokens += tokens
         self.handle = handle
 
     def restore(self) -> None:
-        """Gives the claim back: the lock was not released."""
+        """Gives the claim back, because the lock was not released."""
         self._held = True
 
 
 def claim_held(
     sessions: SessionTracker, locks: Sequence[LockHandle]
 ) -> list[LockHandle]:
-    """Claims, all or nothing, those of the locks that are still held."""
+    """Claims those of the locks that are still held, all or none, and returns them."""
     claimed: list[LockHandle] = []
     try:
         for lock in locks:
@@ -123,7 +128,8 @@ def claim_held(
 
 
 def claim_one(sessions: SessionTracker, lock: LockHandle) -> list[LockHandle]:
-    """Claims a lock that must be held."""
+    """Claims a lock, and returns it in a list. Raises UnknownLockError if the lock was
+    released already."""
     if not lock.claim(sessions):
         raise _unknown("the lock was released already")
     return [lock]

@@ -1,4 +1,5 @@
-"""Fetching descriptors of memory: gRPC cannot carry them, a Unix socket can."""
+"""The transfer of memory descriptors over a Unix socket; gRPC cannot carry
+descriptors."""
 
 from __future__ import annotations
 
@@ -18,17 +19,18 @@ _OK = 0
 _UNKNOWN_TOKEN = 1
 _NO_MEMORY = 2
 UNANSWERED = "MEMORY_SOCKET"
-"""The reason of an UnavailableError: nothing answers there, or a pandod that does not
-know the token. So it is when pandod dies."""
-# The most descriptors that one SCM_RIGHTS message can carry.
+"""The reason of an UnavailableError that means: nothing answers at the socket, or the
+answering pandod does not know the token. Both happen when pandod dies."""
+# The largest number of descriptors that one SCM_RIGHTS message can carry.
 _MAX_DESCRIPTORS = 253
 
 
 def fetch_memory(path: str, token: bytes, timeout: float) -> list[tuple[int, int]]:
-    """Shows the token; returns (descriptor, bytes) of each piece of memory: the shards
-    of the pool, or the parts of a lane.
+    """Shows the token, and returns (descriptor, bytes) of each piece of memory: the
+    shards of the pool, the parts of a lane, or the block memory.
 
-    The descriptors belong to the caller.
+    The caller owns the descriptors. Raises UnavailableError with the reason UNANSWERED,
+    or PandoError for other failures.
     """
     fds: list[int] = []
     try:
@@ -51,27 +53,27 @@ def fetch_memory(path: str, token: bytes, timeout: float) -> list[tuple[int, int
 
 
 class SessionLink:
-    """Holds the memory of another process's session, as one who may write there.
-
-    Made by `Client.link_session`. Its client closes it at the latest.
-    """
+    """The open memory descriptors of another process's session, which tell pandod that
+    this process may write there. Made by `Client.link_session`; owned by the caller,
+    and closed with its client at the latest."""
 
     def __init__(self, path: str, token: bytes, timeout: float) -> None:
-        """Shows the attach token."""
+        """Shows the attach token, and keeps the descriptors that it grants."""
         shards = fetch_memory(path, token, timeout)
         self._files = [io.FileIO(fd, "r") for fd, _ in shards]
 
     def close(self) -> None:
-        """Says that nothing of this process writes there any more."""
+        """Closes the descriptors. Call it when nothing in this process writes to the
+        memory any more."""
         for file in self._files:
             file.close()
 
 
 def _connect(connection: socket.socket, path: str, timeout: float) -> None:
-    """Waits while many others are connecting, which Python's own timeout cannot.
+    """Connects, and waits while the queue of the listening socket is full.
 
-    That makes the socket non-blocking, and then connect fails when the queue of
-    the server is full.
+    A timeout set by Python makes the socket non-blocking, and a non-blocking connect
+    fails when that queue is full.
     """
     limit = _TIMEVAL.pack(int(timeout), int(timeout % 1 * 1_000_000))
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
@@ -80,7 +82,8 @@ def _connect(connection: socket.socket, path: str, timeout: float) -> None:
 
 
 def _receive(connection: socket.socket, fds: list[int]) -> list[int]:
-    """The bytes of each; the descriptors are added to `fds`."""
+    """Returns the size in bytes of each piece of memory, and appends its descriptor to
+    `fds`."""
     header = _receive_exactly(connection, _HEADER.size, fds)
     magic, version, status, count = _HEADER.unpack(header)
     if magic != _MAGIC or version != _VERSION:

@@ -1,7 +1,7 @@
-"""The methods that requests are made of: their messages, and their way.
+"""The methods of pandod's protocol that requests use, with their codecs and numbers.
 
-All is read from the protocol itself: a method that it has in a batch takes one line
-here, and a field that is added there is known here. A request is a named tuple of the
+Everything is read from the protocol itself: a method that batches carry takes one line
+here, and a new field of its messages takes none. A request is a named tuple of the
 fields of its message.
 """
 
@@ -18,8 +18,9 @@ from pando_kv._codec import RAW, Codec, fields_of, make_codec, type_of
 from pando_kv._native_module import native
 from pando_kv._proto.pando.v1 import data_path_pb2
 
-# Room for an error, or for an answer without lists; and for what a list of page ids,
-# places or scores adds for each of them. Without the native module there are no lanes.
+# The bytes of an error or of an answer without lists, and the bytes that a list of page
+# ids, places or scores adds for each entry. Only lanes need these numbers, and lanes
+# need the native module.
 SMALL_ANSWER: int = native.SMALL_ANSWER_BYTES if native else 0
 PAGE_BYTES: int = native.PAGE_ANSWER_BYTES if native else 0
 SCORE_BYTES: int = native.SCORE_ANSWER_BYTES if native else 0
@@ -27,30 +28,31 @@ _MOST_PAGES = 2**32
 
 
 def answer_bytes(pages: int) -> int:
-    """Room for an answer with so many pages; a request for more than there can be is
-    refused before it needs the room."""
+    """Returns the room in bytes for an answer with this many pages. The number is
+    capped, because pandod refuses a larger request and needs no room for its answer."""
     return SMALL_ANSWER + PAGE_BYTES * min(max(0, pages), _MOST_PAGES)
 
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """One method of the protocol."""
+    """One method of the protocol. Immutable, so any thread may read it."""
 
     path: str
-    """As gRPC names it."""
+    """The name of the method for gRPC."""
     request: Codec = RAW
     response: Codec = RAW
     number: int = 0
-    """On a lane and in a batch; 0: it goes over gRPC, by itself."""
+    """The number of the method on a lane and in a batch; 0 if only gRPC carries it, by
+    itself."""
 
 
 def plain(path: str) -> Method:
-    """A method whose calls bring and take serialized messages."""
+    """Returns a method whose calls give and take serialized messages."""
     return Method(path)
 
 
 def _method(name: str) -> tuple[Method, Any]:
-    """A method of lanes and batches, and the type of its requests."""
+    """Returns a method that lanes and batches carry, and the type of its requests."""
     field = _FIELD_OF[f"{name}Request"]
     method = _taking(field.message_type)
     request = type_of(method.input_type)
@@ -71,7 +73,7 @@ def _taking(message: Any) -> MethodDescriptor:
 
 
 def _request(message_type: type[Message]) -> Any:
-    """A type of tuples; a field that is not given is not set."""
+    """Returns a named tuple type of the message's fields, which are None by default."""
     names = [field.name for field in fields_of(message_type)]
     return namedtuple(message_type.DESCRIPTOR.name, names, defaults=[None] * len(names))
 

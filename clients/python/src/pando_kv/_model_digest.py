@@ -1,7 +1,8 @@
-"""A digest of all that determines a model's KV, beside its name.
+"""A digest of everything but the name that determines a model's KV.
 
-Engines may serve two models of equal shape under one name: another rope_theta, another
-quantization. The digest tells them apart; the pool has one (MappedPool, AttachPool).
+Engines may serve two models of equal shape under one name, with another rope_theta or
+another quantization. The digest tells them apart. pandod keeps one digest for the pool
+and compares it when a worker attaches (MappedPool, AttachPool).
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from typing import Any
 ANY_CONFIGURATION = "PANDO_ANY_MODEL_CONFIGURATION"
 
 _DIGITS = 16
-# Where the model lies, and which library read it, says nothing of its KV.
+# The path of the model and the version of the library do not change its KV.
 _NOT_OF_THE_MODEL = ("_name_or_path", "transformers_version")
 
 
 def model_digest(configuration: Mapping[str, Any], **chosen: Any) -> str:
-    """`configuration` is the model's, as transformers or the engine has it; `chosen` is
-    what the engine adds: the revision, the element types, the quantization. Empty,
-    which is compared with nothing, where the operator vouches for all engines of the
-    pool."""
+    """Returns the digest of a model, as 16 hexadecimal digits. `configuration` is the
+    model's, as transformers or the engine has it; `chosen` is what the engine adds: the
+    revision, the element types, the quantization. Returns an empty string, which is not
+    compared, if the operator has set PANDO_ANY_MODEL_CONFIGURATION=1 to vouch for all
+    engines of the pool."""
     if os.environ.get(ANY_CONFIGURATION) == "1":
         return ""
     fields = {
@@ -36,7 +38,7 @@ def model_digest(configuration: Mapping[str, Any], **chosen: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """In JSON's types, and equal in each process."""
+    """Returns the value in JSON's types, and the same in each process."""
     if hasattr(value, "to_dict"):
         value = value.to_dict()
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The native module, or why there is none: the package works without it."""
+"""The native module, or the reason for its absence. The package works without it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a pool that is open takes its layout from the first worker."""
+"""The calls by which an open pool takes its layout from the first worker."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pando_kv.errors import DrainingError, SessionLostError, UnavailableError
 from pando_kv.layout import KvLayout
 
 PAUSE = 0.02
-# The time that pandod may take to make its pool: drivers of GPUs begin slowly.
+# Seconds that pandod may take to make its pool. GPU drivers start slowly.
 _PATIENCE = 60.0
-# pandod begins anew with the layout.
+# The errors of calls that are under way while pandod restarts itself with the layout.
 BEGINS_ANEW = (UnavailableError, SessionLostError)
 
 
@@ -25,7 +25,8 @@ T = TypeVar("T")
 
 @contextmanager
 def while_it_begins_anew() -> Iterator[None]:
-    """Takes the errors of a call that pandod did not answer for that."""
+    """Suppresses the errors of a call that pandod did not answer because it restarted
+    itself with the layout. Raises DrainingError nevertheless."""
     try:
         yield
     except DrainingError:
@@ -35,8 +36,8 @@ def while_it_begins_anew() -> Iterator[None]:
 
 
 def at_start(attempt: Callable[[], T]) -> T:
-    """What an engine does as it starts, done again where pandod begins anew meanwhile:
-    another engine may have said the layout."""
+    """Runs a startup step of an engine, and repeats it for up to a minute if pandod
+    restarts itself meanwhile, because another engine may have stated the layout."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -50,12 +51,12 @@ def at_start(attempt: Callable[[], T]) -> T:
 def calls(
     sessions: SessionTracker, layout: KvLayout | None, model: str | None, timeout: float
 ) -> Iterator[Call[None] | None]:
-    """The calls to be made, PAUSE seconds apart, until the pool has a layout: this one
-    or that of another worker who came first. None: only to wait. They are
-    made within while_it_begins_anew().
+    """Yields the calls to be made, PAUSE seconds apart, until the pool has a layout:
+    this one, or that of a worker that came first. None means only to wait. Make the
+    calls within while_it_begins_anew().
 
-    Raises UnavailableError where there is no pool with a layout after a minute, or
-    `timeout` seconds if they are more.
+    Raises UnavailableError if the pool has no layout after a minute, or after `timeout`
+    seconds if that is longer.
     """
     patience = max(timeout, _PATIENCE)
     deadline = time.monotonic() + patience

@@ -234,7 +234,8 @@ def dump_tree_request(limit: int, namespace_number: int) -> bytes:
 
 
 def dumped(data: bytes) -> tuple[list[TreeNode], int]:
-    """The nodes of one message of a dump, and how many its limit cut off."""
+    """Returns the nodes in one message of a dump, and the number of nodes that its
+    limit cut off."""
     response = admin_pb2.DumpTreeResponse.FromString(data)
     return [from_message(TreeNode, each) for each in response.nodes], response.omitted
 

@@ -1,4 +1,4 @@
-"""The calls for operators and watchers, of the synchronous client."""
+"""The operator and watcher calls of the blocking client."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from pando_kv.tls import Tls
 
 
 class EventWatch(Iterator[Event]):
-    """The events of the cache, in order; for one thread.
+    """The events of the cache, in order, for one thread.
 
-    The iteration ends when the watch or its client is closed, or when the server
-    shuts down. It raises UnavailableError when the connection breaks: watch again
-    from the last event.
+    The iteration ends when the watch or its client is closed, or when pandod shuts
+    down. If the connection breaks, the iteration raises UnavailableError; then start a
+    new watch after the last event.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -66,7 +66,7 @@ class EventWatch(Iterator[Event]):
 
 
 class OperatorClient:
-    """The calls that concern the cache as a whole, and need no session."""
+    """The calls about the cache as a whole, which need no session."""
 
     _connection: Connection
 
@@ -74,66 +74,71 @@ class OperatorClient:
         return self._connection.send(calls.stats())
 
     def flush(self, namespace: Namespace | int | None = None) -> Flush:
-        """Evicts everything that is not locked, in one namespace if it is given.
+        """Evicts everything that is not locked, in one namespace if one is given.
 
         The namespace may also be given by its number in `namespaces`.
         """
         return self._connection.send(calls.flush(namespace))
 
     def set_eviction_policy(self, policy: str) -> str:
-        """Changes the eviction policy of the running cache; returns the policy before.
+        """Changes the eviction policy of the running cache, and returns the previous
+        policy.
 
-        One of lru, lfu, fifo, mru, filo, priority, slru, reuse. Evicts nothing.
+        The policy is lru, lfu, fifo, mru, filo, priority, slru or reuse. The change
+        evicts nothing.
         """
         return self._connection.send(calls.set_eviction_policy(policy))
 
     def namespaces(self, *, limit: int = 1000) -> Listing[NamespaceInfo]:
-        """The namespaces with something cached or locked, the largest first."""
+        """Returns the namespaces that have something cached or locked, the largest
+        first."""
         return self._connection.send(calls.namespaces(limit))
 
     def sessions(self, *, limit: int = 1000) -> Listing[SessionInfo]:
-        """The sessions that are open, the oldest first."""
+        """Returns the open sessions, the oldest first."""
         return self._connection.send(calls.sessions(limit))
 
     def locks(self, *, limit: int = 1000, session_number: int = 0) -> Listing[LockInfo]:
-        """The locks that are held, the oldest first; of one session, if it is given."""
+        """Returns the held locks, the oldest first, of one session if it is given."""
         return self._connection.send(calls.locks(limit, session_number))
 
     def release_locks(self, session_number: int) -> int:
-        """Takes all locks away from one session; returns how many.
+        """Takes all locks away from one session, and returns their number.
 
-        For a worker that hangs. Its session lives on and keeps its reserved pages.
+        Use it for a worker that hangs. The session lives on and keeps its reserved
+        pages.
         """
         return self._connection.send(calls.release_locks(session_number))
 
     def quarantine(self, *, limit: int = 1000) -> Listing[QuarantineInfo]:
-        """The lost sessions with pages in quarantine, the oldest first."""
+        """Returns the lost sessions that have pages in quarantine, the oldest first."""
         return self._connection.send(calls.quarantine(limit))
 
     def free_quarantine(self, session_number: int) -> int:
-        """Frees the pages that a lost session has in quarantine; returns how many.
+        """Frees the pages that a lost session has in quarantine, and returns their
+        number.
 
-        Dangerous while a process of that session lives: if it still writes to these
-        pages, it overwrites the data of their next owners.
+        The call is dangerous while a process of that session lives: a write to these
+        pages overwrites the data of their next owners.
         """
         return self._connection.send(calls.free_quarantine(session_number))
 
     def explain(
         self, tokens: Any, *, namespace: Namespace | None = None
     ) -> Explanation:
-        """Why a prompt matches as far as it does, and no further."""
+        """Explains why a prompt matches as far as it does, and no further."""
         return self._connection.send(calls.explain(tokens, namespace))
 
     def kinds(self, *, limit: int = 1000) -> Listing[KindInfo]:
-        """The kinds of blocks, those with the most memory first."""
+        """Returns the kinds of blocks, those with the most memory first."""
         return self._connection.send(calls.kinds(limit))
 
     def explain_block(self, kind_number: int, key: bytes) -> BlockExplanation:
-        """Why the block of a key is found or not."""
+        """Explains why the block of a key is found or not."""
         return self._connection.send(calls.explain_block(kind_number, key))
 
     def dump_tree(self, *, limit: int = 10_000, namespace_number: int = 0) -> TreeDump:
-        """Up to `limit` nodes of the tree; of one namespace, if it is given."""
+        """Returns up to `limit` nodes of the tree, of one namespace if it is given."""
         request = calls.dump_tree_request(limit, namespace_number)
         nodes: list[TreeNode] = []
         omitted = 0
@@ -148,35 +153,35 @@ class OperatorClient:
     def watch_events(
         self, *, after_sequence: int | None = None, epoch: int = 0
     ) -> EventWatch:
-        """Watches what enters and leaves the cache, until the watch is closed.
+        """Watches the pages that enter and leave the cache, until the watch is closed.
 
-        A snapshot comes first: AllBlocksCleared, BlocksStored for everything that is
-        cached, SnapshotEnd. With the `after_sequence` and `epoch` of an event the watch
-        continues after that event instead; only if the server does not have all events
-        since then, an EventsLost and a snapshot come.
+        The watch begins with a snapshot: AllBlocksCleared, BlocksStored for everything
+        that is cached, and SnapshotEnd. If `after_sequence` and `epoch` of an event are
+        given, the watch continues after that event instead. If pandod no longer has all
+        events since then, it sends EventsLost and a snapshot.
         """
         request = calls.watch_request(after_sequence, epoch)
         return EventWatch(self._connection.stream(calls.WATCH, request))
 
     def drain(self, *, exit: bool = False) -> None:
-        """Makes the server admit nothing new. This cannot be undone.
+        """Makes pandod admit nothing new, which cannot be undone.
 
-        With `exit` the server also ends once nothing is locked or reserved.
+        With `exit` pandod also ends once nothing is locked or reserved.
         """
         self._connection.send(calls.drain(exit))
 
     def check_invariants(self) -> list[str]:
-        """Verifies the server's index. Returns a sentence for each invariant that does
+        """Verifies pandod's index. Returns one sentence for each invariant that does
         not hold."""
         return self._connection.send(calls.check_invariants())
 
 
 class Operator(OperatorClient):
-    """Asks about the cache as a whole, and opens no session: for dashboards, routers
-    and operators. Any thread may use it.
+    """A client without a session, for dashboards, routers and operators that ask about
+    the cache as a whole. Any thread may use it.
 
-    Where pandod has credentials, calls that only read or watch need the role
-    `reader`; calls that change something need `admin`.
+    If pandod has credentials, calls that only read or watch need the role `reader`, and
+    calls that change something need `admin`.
     """
 
     def __init__(
@@ -187,12 +192,12 @@ class Operator(OperatorClient):
         tls: Tls | None = None,
         token: str | None = None,
     ) -> None:
-        """As for `Client`; it connects with the first call."""
+        """Takes the parameters of `Client`. The first call connects."""
         access = Access(address, tls, token)
         self._connection = Connection(access, SessionTracker("", None), timeout)
 
     def close(self) -> None:
-        """Ends its watches, too."""
+        """Closes the connection, which also ends the watches."""
         self._connection.close()
 
     def __enter__(self) -> Operator:

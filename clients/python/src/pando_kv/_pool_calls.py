@@ -103,8 +103,8 @@ def describe_pool() -> Call[PoolDescription]:
 def say_layout(
     session: Session, layout: KvLayout | None, model: str | None
 ) -> Call[None]:
-    """Says to a pool that is open what its pages are like; it takes this layout, or
-    that of another worker who came first, and pandod begins anew with it."""
+    """Returns the call that states a layout to an open pool. The pool takes this
+    layout, or that of a worker that came first, and pandod restarts itself with it."""
     request = pool_pb2.AttachPoolRequest(
         session_id=session.session_id,
         layout=None if layout is None else layout.to_message(),
@@ -117,7 +117,7 @@ def say_layout(
 
 @dataclass(frozen=True)
 class AttachGrant:
-    """The right to map the pool once, to be shown on the memory socket."""
+    """The right to map the pool once. The token is shown at the memory socket."""
 
     session: Session
     token: bytes
@@ -139,7 +139,7 @@ def attach_pool(
         if layout.has_no_size:
             layout = layout.in_pool_of(pool.capacity_pages)
         stated_model = pool.model if model is None else model
-        # The server compares fingerprints, and so cannot say what differs.
+        # pandod compares only fingerprints, so it cannot say what differs.
         if differing := difference(layout, stated_model, pool):
             raise LayoutMismatchError("LAYOUT_MISMATCH", differing)
         fingerprint = layout.fingerprint(stated_model)
@@ -153,7 +153,7 @@ def attach_pool(
 
 
 def link_session(sessions: SessionTracker, session_id: int) -> Call[AttachGrant]:
-    """An attach for the session of another process."""
+    """Returns the attach call for the session of another process."""
     request = pool_pb2.AttachPoolRequest(session_id=session_id)
     return _attach(sessions.current(), request)
 

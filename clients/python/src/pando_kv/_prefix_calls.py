@@ -48,7 +48,7 @@ from pando_kv.results import (
 
 LockT = TypeVar("LockT", bound=LockHandle)
 
-# (session, lock_id, locked tokens, where it ends) -> the lock object of a client.
+# (session, lock_id, locked tokens, handle of the end) -> the lock object of a client.
 LockMaker = Callable[[Session, int, int, "PrefixHandle | None"], LockT]
 
 _PENDING = {outcome.value: outcome for outcome in PendingOutcome}
@@ -61,7 +61,8 @@ _KEEP, _RELOCK, _UNLOCK = (
 
 
 class Place(NamedTuple):
-    """Where tokens begin: at a handle, or with None at the start of the prompt."""
+    """The start of the tokens that a call sends: at the handle `after`, or at the start
+    of the prompt if that is None."""
 
     page_tokens: int
     after: PrefixHandle | None = None
@@ -77,7 +78,7 @@ def _place(session: Session, after: PrefixHandle | None, tokens: Uint32Array) ->
         raise ValueError(
             f"after is a prefix of {after.tokens} tokens; there are {tokens.size}"
         )
-    # A handle of another boot stands for nothing.
+    # A handle of another boot of pandod names nothing.
     if after.epoch != session.epoch:
         return Place(page_tokens)
     return Place(page_tokens, after, after.tokens, after.tokens // page_tokens)
@@ -159,10 +160,10 @@ def _match(
 
 
 class Scoring:
-    """The scores of a queue: one call, and a second one for the queries whose handle
-    turns out to be gone, whole.
+    """The scoring of a queue: one call for all queries, and a second one that sends the
+    whole prompts of queries whose handles are gone. Owned by one thread or task.
 
-    Queues are long and scored often: what is done for each query counts.
+    Queues are long and scored often, so the cost for each query matters.
     """
 
     def __init__(
@@ -181,7 +182,7 @@ class Scoring:
             else as_uint32(tokens, f"queries[{index}].tokens")
             for index, query in enumerate(queries)
         ]
-        # Those that begin after a handle.
+        # The queries that begin after a handle, by index.
         self._places = {
             index: place
             for index, query in enumerate(queries)
@@ -193,7 +194,7 @@ class Scoring:
         self._scores: list[Any] = [None] * len(queries)
 
     def next_call(self) -> Call[None] | None:
-        """None when all is scored."""
+        """Returns the next call, or None when all queries are scored."""
         if not self._unscored:
             return None
         return Call(
@@ -216,7 +217,7 @@ class Scoring:
             place = self._places[index]
             tokens, after = tokens[place.token :], handle_values(place.after)
         namespace = query.namespace
-        # The fields of pando.v1.PrefixQuery: a plain tuple is made faster than a
+        # The fields of pando.v1.PrefixQuery. A plain tuple is faster to make than a
         # named one.
         return (
             None if namespace is None else namespace_values(namespace),
@@ -265,7 +266,8 @@ def insert(
     retain_seconds: int = 0,
     begun: Begun | None = None,
 ) -> Call[Insert]:
-    """A call that has begun was checked, and its lock is claimed."""
+    """Returns the call of an insert. If `begun` is given, the native module has checked
+    the arguments and claimed the lock already."""
     if relock and unlock:
         raise ValueError("relock and unlock are both set; choose one")
     if after is not None and lock is not None:
@@ -330,7 +332,7 @@ def insert(
 
     call = with_id_of(begun, call_from(_place(session, after, added)))
     if unlock and lock is not None:
-        # Last, when nothing can fail any more but the sending.
+        # The claim comes last, when nothing but the sending can fail.
         call.releases = [lock] if begun else claim_one(sessions, lock)
     return call
 
@@ -382,7 +384,8 @@ def lock(
 
 
 def unlock(sessions: SessionTracker, locks: Sequence[LockHandle]) -> Call[None] | None:
-    """None if every lock was released already."""
+    """Claims the held locks, and returns the call that releases them; None if every
+    lock was released already."""
     claimed = claim_held(sessions, locks)
     return unlock_claimed(claimed) if claimed else None
 
@@ -408,7 +411,7 @@ def unlock_claimed(
 
 
 def nothing() -> Call[None]:
-    """Asks for the scores of no prompts."""
+    """Returns a call without effect, which asks for the scores of no prompts."""
     return Call(MATCH_PREFIXES, MatchPrefixesRequest([]), lambda _: None)
 
 

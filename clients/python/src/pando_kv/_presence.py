@@ -1,4 +1,5 @@
-"""Whether pandod answers, for a client that must not wait for one that does not."""
+"""The presence of pandod, for a client that must not wait for a pandod that does not
+answer."""
 
 from __future__ import annotations
 
@@ -12,16 +13,17 @@ from pando_kv.errors import PandoError
 
 _log = logging.getLogger("pando_kv")
 
-# Seconds that a step of an engine waits for pandod, at most: one that answers is slower
-# only where its machine stands still.
+# The longest time, in seconds, that a step of an engine waits for pandod. A pandod that
+# works is slower only if its whole machine stands still.
 SCHEDULER_PATIENCE = 0.9
-# Seconds between two looks whether pandod answers again.
+# Seconds between two checks whether pandod answers again.
 _PAUSE = 0.1
 
 
 class Presence:
-    """From a call without an answer on, pandod is away: calls of requests are not made,
-    and one thread looks out for it. Owned by a Connection; any thread may use it."""
+    """The state "away" of pandod, which begins with a call that gets no answer. While
+    pandod is away, calls of requests are not made, and one thread checks whether pandod
+    answers again. Owned by a Connection; any thread may use it."""
 
     def __init__(
         self,
@@ -29,9 +31,10 @@ class Presence:
         answers: Callable[[], bool],
         closing: threading.Event,
     ) -> None:
-        """`away_after` is the timeout of the calls of requests; None: pandod is never
-        away. `answers` makes such a call, and says whether there was an answer. Once
-        `closing` is set no thread looks out any more."""
+        """Starts with pandod present. `away_after` is the timeout in seconds of the
+        calls of requests; with None pandod never counts as away. `answers` makes such a
+        call, and returns whether there was an answer. Once `closing` is set, no thread
+        checks any more."""
         self.away_after = away_after
         self.is_away = False
         self._answers = answers
@@ -40,7 +43,8 @@ class Presence:
         self._put_off: list[Callable[[], None]] = []
 
     def missed(self, call: Call[Any], error: BaseException) -> None:
-        """The call has ended with this error: it may have had no answer."""
+        """Records that the call has ended with this error. If the call got no answer,
+        pandod is away from now on."""
         is_asked_for = self.away_after is not None and call.method.number
         is_missed = isinstance(error, PandoError) and is_unsettled(error)
         if not is_asked_for or not is_missed:
@@ -55,8 +59,9 @@ class Presence:
         _log.warning("pandod: %s; it is not asked until it answers again", error)
 
     def put_off(self, do: Callable[[], None]) -> bool:
-        """While pandod is away: `do` is done when it answers, by the thread that looks
-        out, in the order of these calls. False: it is not away."""
+        """Keeps `do` for later if pandod is away, and returns whether pandod is away.
+        When pandod answers, the checking thread runs the kept functions in the order of
+        these calls."""
         with self._mutex:
             if self.is_away:
                 self._put_off.append(do)

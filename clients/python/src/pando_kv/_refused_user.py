@@ -1,4 +1,4 @@
-"""Why the user of this process cannot use a Unix socket of pandod."""
+"""The reason why the user of this process cannot use a Unix socket of pandod."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import os
 import socket
 import stat
 
-# Seconds in which pandod's first bytes come.
+# Seconds within which the first bytes of pandod arrive.
 _FIRST_BYTES = 0.1
 
 
 def why_user_is_refused(address: str) -> str:
-    """A sentence, or nothing where the user is not the cause.
+    """Returns a sentence, or an empty string if the user is not the cause.
 
-    Connects once, and may take a tenth of a second: for an error that is about to be
-    shown to a person."""
+    Connects once, and may take a tenth of a second. Meant for an error that is about to
+    be shown to a person.
+    """
     path = address.removeprefix("unix:")
     if not path.startswith("/") and path == address:
         return ""
@@ -26,8 +27,7 @@ def why_user_is_refused(address: str) -> str:
             return _why_denied(path)
         except OSError:
             return ""
-        # pandod closes the connection of a user who is not allowed before it says
-        # anything.
+        # pandod sends nothing to a user who is not allowed, and closes the connection.
         try:
             is_closed = not probe.recv(1)
         except TimeoutError:

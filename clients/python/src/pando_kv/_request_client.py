@@ -1,7 +1,8 @@
-"""The calls of each request, of the synchronous client.
+"""The calls that the blocking client makes for each request.
 
-On a lane the native module makes them, from the arguments to the result. What it does
-not take, or has no result of, goes the way of all other calls.
+With a lane, the native module makes these calls, from the arguments to the result.
+Arguments that it does not take, and calls for which it has no result, go through
+Connection like all other calls.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pando_kv.results import (
     PrefixHandle,
 )
 
-# In the order in which the native module takes them.
+# The options of insert with their defaults, in the native module's order.
 _INSERT_OPTIONS = {
     name: option.default
     for name, option in inspect.signature(_prefix_calls.insert).parameters.items()
@@ -37,7 +38,7 @@ _INSERT_OPTIONS = {
 
 
 class RequestClient:
-    """The part of `Client` for the calls of each request. Any thread may call it."""
+    """The part of `Client` with the calls of each request. Any thread may call it."""
 
     _connection: Connection
     _sessions: SessionTracker
@@ -58,22 +59,22 @@ class RequestClient:
     ) -> Match[Lock]:
         """Finds the longest cached prefix of the prompt, in whole pages.
 
-        `max_tokens` caps the match (None: no cap, 0: no match). `lock` locks what
-        matched, even if that is nothing. `reserve_tokens` reserves pages so that
-        matched and reserved pages together have room for this many tokens from the
-        start of the prompt; it needs `lock`. All of it happens in one step, or nothing
-        does.
+        `max_tokens` caps the match (None: no cap, 0: no match). `lock` locks the
+        matched prefix, even an empty one. `reserve_tokens` reserves pages so that
+        matched and reserved pages together hold this many tokens from the start of the
+        prompt; it needs `lock`. Match, lock and reservation happen in one step, or none
+        of them happens.
 
-        `after` is a handle of a prefix of this prompt, from an earlier match or insert.
-        `tokens` is still the whole prompt; the tokens that the handle covers are
-        neither sent nor compared. When the handle is gone, the whole prompt is sent,
-        and `first_page` of the result is 0.
+        `after` is the handle of a prefix of this prompt, from an earlier match or
+        insert. `tokens` is still the whole prompt, but the tokens under the handle are
+        neither sent nor compared. If the handle is gone, the whole prompt is sent, and
+        `first_page` of the result is 0.
 
-        `pending_wait` is for the case that another call computes the page after the
-        match: how many seconds, at most 600, to wait for it instead of computing the
-        page again. It is added to the timeout, and needs `lock`.
+        `pending_wait` applies if another call is computing the page after the match:
+        wait up to this many seconds, at most 600, for that page instead of computing it
+        again. The wait is added to the timeout, and needs `lock`.
 
-        `load` says what is done about tokens that only a tier has.
+        `load` says how to treat tokens that only a tier has.
         """
         calls = self._connection.requests
         begun = calls and calls.match_prefix(
@@ -128,31 +129,35 @@ class RequestClient:
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
-        From then on the pages are immutable, and every worker matches them. Pages whose
-        tokens were cached already (duplicates) are freed, unless `keep_duplicates`.
+        From then on the pages are immutable, and every worker can match them. Pages
+        whose tokens were cached already (duplicates) are freed, unless
+        `keep_duplicates` is set.
 
-        With `lock`, tokens and page ids begin where the lock ends, in its namespace.
-        `relock` moves the lock to the end of the insert (a chunk of a prefill),
-        `unlock` releases it (the finish of a request). After a match with
-        `reserve_tokens` the server holds the rest of the prompt: the first
-        `prompt_tokens` tokens after the lock need not be sent, and `tokens`, which may
-        be empty, are those that follow. `free_page_ids` are reserved pages to free in
-        the same step.
+        With `lock`, tokens and page ids begin at the end of the lock, in the lock's
+        namespace. `relock` moves the lock to the end of the insert (for a chunk of a
+        prefill), and `unlock` releases the lock (at the end of a request). After a
+        match with `reserve_tokens`, pandod knows the rest of the prompt: the first
+        `prompt_tokens` tokens after the lock need not be sent, and `tokens` are those
+        that follow them, possibly none. `free_page_ids` are reserved pages that are
+        freed in the same step.
 
-        Without a lock, `generation` guards the page ids: those of a session that is
-        over are refused. `after` may be a handle of a prefix of `tokens`, whose tokens
-        are then not sent; `tokens` and `page_ids` are still those from the start.
+        Without a lock, `generation` guards the page ids: page ids of an earlier session
+        are refused. `after` may be the handle of a prefix of `tokens`; the tokens under
+        the handle are not sent, but `tokens` and `page_ids` still begin at the start of
+        the prompt.
 
-        In a bigram namespace n tokens, those of `prompt_tokens` included, are n - 1
-        units, and there is a page for each whole page of units. `priority` counts for
-        the eviction policy of that name: a prefix of higher priority is kept longer.
-        `output_tokens`, how many tokens the request generated so far, is a hint for
-        the policy reuse; without it those count that are inserted after the prompt.
+        In a bigram namespace n tokens, including those of `prompt_tokens`, are n - 1
+        units, and each whole page of units has a page. `priority` matters for the
+        eviction policy "priority": a prefix of higher priority is kept longer.
+        `output_tokens`, the number of tokens that the request has generated so far, is
+        a hint for the policy "reuse"; without it, the tokens inserted after the prompt
+        count.
 
-        `expected_reuse` and `retain_seconds` are hints for what is evicted: a prefix
-        that has ended goes first, until it is used again; one that is retained is
-        spared until its time is up, at most for as long as its quota class may, while
-        others are left. A later insert can only lengthen that time, or end it.
+        `expected_reuse` and `retain_seconds` are hints for eviction. A prefix marked as
+        ended is evicted first, until it is used again. A retained prefix is spared
+        while other prefixes can be evicted, until its time is up; its quota class
+        limits that time. A later insert can lengthen the time or end it, but not
+        shorten it.
         """
         calls = self._connection.requests
         begun = calls and calls.insert(
@@ -199,13 +204,14 @@ class RequestClient:
     def begin_insert(
         self, tokens: Any, page_ids: Any, **options: Any
     ) -> Answer[Insert]:
-        """Begins an `insert`, with its options but `relock`. Ask for `result()`.
+        """Begins an `insert`, with all of its options except `relock`. Ask the answer
+        for its `result()`.
 
         `result()` waits, and raises what `insert` would have raised. pandod begins the
         calls on a lane in their order, as long as the lane has room: for 64 calls whose
-        results were not asked for, fewer if they are large. Without a lane, or without
-        room on it, this waits for the whole call. Arrays that are given here must not
-        change before there is a result.
+        results were not asked for, and for fewer large ones. Without a lane, or without
+        room on the lane, this method waits for the whole call. Do not change the given
+        arrays before the result is there. Raises ValueError if `relock` is set.
         """
         if options.get("relock"):
             raise ValueError(
@@ -250,10 +256,12 @@ class RequestClient:
         at_least: int | None = None,
         namespace: Namespace | None = None,
     ) -> Uint32Array:
-        """Reserves pages for the session, evicting as needed.
+        """Reserves pages for the session, and evicts cached pages as needed.
 
-        All or nothing; with `at_least`, as many as there is room for, but no fewer than
-        `at_least`. They count for the quota of the namespace.
+        Reserves all pages or none. With `at_least`, reserves as many as there is room
+        for, but not fewer than `at_least`. The pages count against the quota of the
+        namespace. Raises PoolExhaustedError, QuotaExceededError or SessionLimitError if
+        they do not fit.
         """
         calls = self._connection.requests
         begun = calls and calls.allocate_pages(
@@ -280,7 +288,8 @@ class RequestClient:
 
 
 class Lock(LockHandle):
-    """A lock of the synchronous client, released on leaving its `with` block."""
+    """A lock of the blocking client, released at the end of its `with` block. Owned by
+    the caller that took the lock; any thread may release it."""
 
     def __init__(
         self,
@@ -294,7 +303,7 @@ class Lock(LockHandle):
         self._connection = connection
 
     def release(self) -> None:
-        """Does nothing if the lock was released already."""
+        """Releases the lock. Does nothing if the lock was released already."""
         self._connection.unlock(self)
 
     def __enter__(self) -> Lock:
@@ -304,6 +313,6 @@ class Lock(LockHandle):
         try:
             self.release()
         except PandoError:
-            # The error of the block is the one to tell.
+            # An error of the block matters more than one of the release.
             if error is None:
                 raise

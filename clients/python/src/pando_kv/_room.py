@@ -1,4 +1,5 @@
-"""The room in a pool, read from its gauge page: schedulers ask in every step."""
+"""The room in a pool, read from its gauge page, because schedulers ask in every
+step."""
 
 from __future__ import annotations
 
@@ -11,12 +12,14 @@ from pando_kv.client import Client
 from pando_kv.results import PageRoom
 
 _NO_PAGES = np.empty(0, np.uint32)
-# A limit may have changed instead of the room.
+# Seconds after which a refused call is tried again although the room is the same: a
+# limit may have changed instead.
 _LONGEST = 1.0
 
 
 def room_now(client: Client) -> PageRoom | None:
-    """Without a call; None where there is no lane, and with it no gauge page."""
+    """Returns the room without a call; None if there is no lane, and so no
+    gauge page."""
     if client.transport != "lane":
         return None
     pages = client.gauges().pages
@@ -24,7 +27,8 @@ def room_now(client: Client) -> PageRoom | None:
 
 
 def allocate_what_there_is(client: Client, pages: int) -> Uint32Array:
-    """So many pages, or as many as there is room for; no call where there is none."""
+    """Reserves `pages` pages, or as many as there is room for. Makes no call if there
+    is no room."""
     room = room_now(client)
     if room is not None and not room.free + room.evictable:
         return _NO_PAGES
@@ -32,9 +36,9 @@ def allocate_what_there_is(client: Client, pages: int) -> Uint32Array:
 
 
 class Refusals:
-    """A call that was refused for want of room is in vain until the room has changed:
-    an engine that waits for room makes no call in each step. Owned by a scheduler,
-    whose thread alone asks."""
+    """A memory of the last call that was refused for lack of room. The same call is in
+    vain until the room has changed, so an engine that waits for room makes no call in
+    each step. Owned by a scheduler, and used by its thread only."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -44,8 +48,8 @@ class Refusals:
         self._until = 0.0
 
     def is_in_vain(self, call: object) -> bool:
-        """Whether the call named so was the last that was refused, and would be again.
-        Asked before the call is made."""
+        """Returns whether the call with this name was the last that was refused, and
+        would be refused again. Ask before you make the call."""
         self._room = room_now(self._client)
         return (
             call == self._refused
@@ -55,6 +59,7 @@ class Refusals:
         )
 
     def add(self, call: object) -> None:
-        """The call, about which was asked last, was refused."""
+        """Records that pandod refused this call, for which is_in_vain() was
+        asked last."""
         self._refused, self._room_then = call, self._room
         self._until = time.monotonic() + _LONGEST

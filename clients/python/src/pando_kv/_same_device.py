@@ -1,4 +1,4 @@
-"""An engine and the pool must be in the same memory."""
+"""A check that an engine and the pool are in the same memory."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 
 def require_same_device(of_pool: Any, of_engine: Any) -> None:
-    """Both are torch devices; that of the engine may leave its index open. Raises
-    ValueError, which names them, where the engine would compute on another one."""
+    """Raises ValueError, with both devices, if the engine computes on another device
+    than the pool's. Both are torch devices; the engine's may have no index."""
     index = of_pool.index if of_engine.index is None else of_engine.index
     if (of_engine.type, index) != (of_pool.type, of_pool.index):
         raise ValueError(

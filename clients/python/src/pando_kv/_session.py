@@ -1,4 +1,4 @@
-"""What a client knows of its session, apart from how it waits for the server."""
+"""The client's knowledge of its session, independent of threads or asyncio."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ _log = logging.getLogger("pando_kv")
 
 @dataclass(frozen=True, eq=False)
 class Session:
+    """One session of a client with pandod. Immutable, so any thread may read it."""
+
     session_id: int
     epoch: int
     generation: int
-    """Counts the sessions of one client, from 1."""
+    """The number of this session among the client's sessions, from 1 on."""
     pool: PoolDescription
-    # From anywhere: 63 bits can be counted on without coming to the end of 64.
+    # The first id is random and has 63 bits, so counting on never exceeds 64 bits.
     _request_ids: Iterator[int] = field(
         default_factory=lambda: itertools.count(1 + secrets.randbits(63)),
         init=False,
@@ -37,16 +39,18 @@ class Session:
     )
 
     def next_request_id(self) -> int:
-        """Unlike any other of the session; any thread may ask."""
+        """Returns a request id that no other request of the session has. Any thread may
+        call it."""
         return next(self._request_ids)
 
 
 class SessionTracker:
-    """Follows the session stream through breaks, resumptions and new sessions.
+    """The state of a client's session through breaks, resumptions and new sessions.
+    Owned by a client.
 
-    One thread or task at a time feeds it (`open_request`, `handle`, `broken`); any
-    thread may ask it. The session is one reference to an immutable object, so that
-    a caller always sees an id and an epoch that belong together.
+    One thread or task at a time feeds the stream's events in (`open_request`, `handle`,
+    `broken`); any thread may read the state. The session is one reference to an
+    immutable object, so a caller always sees an id and an epoch that belong together.
     """
 
     def __init__(
@@ -59,15 +63,15 @@ class SessionTracker:
         self._delay = _FIRST_DELAY
         self._closed = False
         self.draining = False
-        # As the last answer told that tells it.
+        # The room as of the last answer that stated it.
         self.room: PageRoom | None = None
         self._memory_of: Session | None = None
         self._last_error: PandoError | None = None
-        # The first session, or why there can be none.
+        # The first session, or the error that prevents a session.
         self.first: Future[Session] = Future()
 
     def open_request(self) -> bytes:
-        """Resumes the session if there is one."""
+        """Returns the request that opens a session, or resumes the present one."""
         session = self._session
         request = session_pb2.OpenSessionRequest(
             client_name=self._name,
@@ -76,7 +80,8 @@ class SessionTracker:
         return bytes(request.SerializeToString())
 
     def handle(self, data: bytes) -> bool:
-        """Takes an event of the stream; True: it opened or resumed a session."""
+        """Handles an event of the stream. Returns True if the event opened or resumed a
+        session."""
         event = session_pb2.SessionEvent.FromString(data)
         if event.HasField("opened"):
             self._opened(event.opened)
@@ -86,7 +91,8 @@ class SessionTracker:
         return False
 
     def broken(self, error: PandoError) -> float:
-        """The stream ended; returns the seconds to wait before the next one."""
+        """Records that the stream ended with this error. Returns the seconds to wait
+        before the next stream."""
         self._last_error = error
         if isinstance(error, SessionLostError) and self._session is not None:
             self._lose()
@@ -111,8 +117,8 @@ class SessionTracker:
         return self._generation
 
     def not_opened(self, timeout: float, refused: str) -> UnavailableError:
-        """Why there was no first session in time; `refused`: why the socket refuses
-        this user, if it does."""
+        """Returns the error that says why there was no first session in time. `refused`
+        says why the socket refuses this user, or is empty."""
         cause = refused or self._last_error
         why = f": {cause}" if cause else ""
         return UnavailableError("NO_SESSION", f"no session within {timeout} s{why}")
@@ -135,7 +141,8 @@ class SessionTracker:
         return session
 
     def require_current(self, session: Session, handle: str) -> None:
-        """Refuses a handle of a session that is over, without asking the server."""
+        """Raises SessionLostError for a handle of an earlier session, without asking
+        pandod."""
         if not self.is_current(session):
             self.require_open()
             raise _lost(handle, session.generation)
@@ -147,13 +154,14 @@ class SessionTracker:
         return session
 
     def memory_attached(self, session: Session) -> None:
-        """The block memory was attached for this session."""
+        """Records that the block memory was attached for this session."""
         self._memory_of = session
 
     def require_memory(self) -> Session:
-        """The current session, unless the block memory that was attached last is that
-        of an earlier one: its places may lie in other memory. A client that attaches
-        none, such as a scheduler's, has no such memory."""
+        """Returns the current session. Raises SessionLostError if the block memory was
+        last attached for an earlier session, because places may then lie in other
+        memory. A client that attaches no block memory, such as a scheduler's, passes.
+        """
         session = self.current()
         attached = self._memory_of
         if attached is not None and attached is not session:
@@ -181,8 +189,8 @@ class SessionTracker:
             self.first.set_result(self._session)
 
     def _lose(self) -> None:
-        """Old handles are refused before the caller is told, and it is told before
-        there is a new session."""
+        """Ends the session. Old handles are refused before the caller is told, and the
+        caller is told before there is a new session."""
         session, self._session = self._session, None
         self.room = None
         if session is None or self._on_session_lost is None:

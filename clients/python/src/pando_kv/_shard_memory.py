@@ -1,4 +1,4 @@
-"""The memory of one shard in this process: of the host, or of a GPU."""
+"""The memory of one shard in this process, on the host or on a GPU."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ _GPU = "cuda:"
 
 
 class ShardMemory(Protocol):
+    """The mapped memory of one shard. Owned by a MappedPool."""
+
     address: int
-    """Where kernels find it; 0 for host memory."""
+    """The address of the memory for kernels; 0 for host memory."""
 
     def array(self) -> npt.NDArray[np.uint8]:
-        """All bytes; for host memory only."""
+        """Returns all bytes: (size_bytes,). Raises ValueError for GPU memory."""
 
     def tensor(self, torch: Any) -> Any:
-        """All bytes, as a torch.uint8 tensor."""
+        """Returns all bytes as a torch.uint8 tensor: (size_bytes,)."""
 
     def close(self) -> None:
-        """Unmaps it. Raises BufferError while it is in use."""
+        """Unmaps the memory. Raises BufferError while views of host memory are
+        in use."""
 
 
 def map_shard(device: str, fd: int, size: int, wanted_address: int) -> ShardMemory:
-    """The descriptor stays open. A wanted address counts for GPUs alone."""
+    """Maps a shard. The descriptor stays open. `wanted_address` matters for GPUs only.
+    Raises PandoError for a device that this client does not know."""
     if device == "host":
         return HostShard(fd, size)
     if device.startswith(_GPU):
@@ -46,8 +50,8 @@ class HostShard:
         self._map = mmap.mmap(fd, size)
 
     def array(self) -> npt.NDArray[np.uint8]:
-        # Not the map itself: np.ndarray would not hold on to its buffer, and
-        # close() would unmap memory that the array still shows.
+        # np.ndarray would not hold the map's buffer, and close() would unmap memory
+        # that the array still shows; np.frombuffer holds it.
         return np.frombuffer(self._map, np.uint8)
 
     def tensor(self, torch: Any) -> Any:
@@ -77,5 +81,5 @@ class GpuShard:
         return torch.as_tensor(self._memory, device=device)
 
     def close(self) -> None:
-        # Tensors keep it; the last one unmaps.
+        # Tensors keep the memory mapped; the last one unmaps it.
         self._memory = None

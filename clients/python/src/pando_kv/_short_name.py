@@ -1,15 +1,15 @@
-"""Names of engines as fields of a namespace."""
+"""The names of an engine, shortened to fit a field of a namespace."""
 
 from __future__ import annotations
 
 import hashlib
 
-# The most bytes that pandod takes in a field of a namespace.
+# The largest number of bytes that pandod accepts in a field of a namespace.
 _MAX_BYTES = 256
 
 
 def short_name(text: str) -> str:
-    """The text, or a digest of it where pandod would not take it."""
+    """Returns the text, or a digest of the text if pandod would not accept it."""
     data = text.encode()
     if len(data) <= _MAX_BYTES:
         return text

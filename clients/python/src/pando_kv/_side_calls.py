@@ -1,4 +1,4 @@
-"""Calls that wait, each in a thread of its own: a scheduler goes on meanwhile."""
+"""Calls that wait, each in its own thread, while a scheduler goes on."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any
 
 _log = logging.getLogger("pando_kv")
 
-# Requests beyond these do not wait.
+# The largest number of calls that wait at once; further requests do not wait.
 _MOST = 32
-# In each step calls are waited for so long: one that has nothing to wait for is
-# answered sooner.
+# Seconds in each step in which the scheduler waits for new calls to end: a call that
+# has nothing to wait for ends sooner.
 _SECONDS_A_STEP = 0.005
-# The most that pandod accepts.
+# The longest wait that pandod accepts.
 _MAX_WAIT_MS = 600_000
 
 
 def wait_seconds(name: str, value: Any) -> float:
-    """How long a request may wait, of the option `name` in milliseconds."""
+    """Returns the seconds that a request may wait. `value` is the option `name` in
+    milliseconds. Raises ValueError if it is not a number from 0 to 600,000."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 <= value <= _MAX_WAIT_MS:
         raise ValueError(
@@ -30,27 +31,30 @@ def wait_seconds(name: str, value: Any) -> float:
 
 
 class SideCalls:
-    """Begins them; the scheduler's thread alone calls it. Those that are not wanted
-    any more count until they are over. No exit of the process waits for them."""
+    """The threads of calls that wait. Owned by a scheduler, and used by its thread
+    only. A call counts until it ends, even if its result is no longer wanted. The
+    threads are daemons, so the process can exit without them."""
 
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []
         self._left = _SECONDS_A_STEP
-        self._is_full = False  # as it was found in this step
+        self._is_full = False  # as checked in this step
 
     def begin_step(self) -> None:
         self._left = _SECONDS_A_STEP
         self._is_full = False
 
     def has_room(self) -> bool:
-        """For one more. A long queue may ask for each of its requests."""
+        """Returns whether one more call may begin. Cheap, because a scheduler may ask
+        for each request of a long queue."""
         if len(self._threads) == _MOST and not self._is_full:
             self._threads = [thread for thread in self._threads if thread.is_alive()]
             self._is_full = len(self._threads) == _MOST
         return len(self._threads) < _MOST
 
     def begin(self, run: Callable[[], None]) -> threading.Thread | None:
-        """The thread of `run`, or None: there is no room."""
+        """Runs `run` in a new thread and returns that thread. Returns None if there is
+        no room, or no thread can be started."""
         if not self.has_room():
             return None
         begun = time.monotonic()

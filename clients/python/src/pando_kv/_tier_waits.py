@@ -1,4 +1,5 @@
-"""Requests that stay in an engine's queue while a tier loads their prompts."""
+"""The waits of requests that stay in an engine's queue while a tier loads their
+prompts."""
 
 from __future__ import annotations
 
@@ -22,14 +23,15 @@ from pando_kv.results import Load, Match, Namespace, PendingOutcome
 
 _log = logging.getLogger("pando_kv")
 
-# What is cached of a request is found under these.
+# The tokens and the namespace under which a request's prefix is cached.
 Prompt = tuple[Uint32Array, Namespace | None]
 
-# What is loaded and not admitted yet is locked: at most one part of the pool of so
-# many, so that the rest is for those that run. pandod loads one part of _LOADS at once.
+# Pages that are loaded for requests not admitted yet are locked. Such pages take at
+# most one part in _PARTS of the pool, and the rest is for running requests. pandod
+# loads at most one part in _LOADS of the pool at once.
 _PARTS = 2
 _LOADS = 4
-# Between two questions whether there is room to load.
+# Seconds between two checks whether there is room to load.
 _PAUSE = 0.02
 _IN_VAIN = (
     PendingOutcome.GIVEN_UP,
@@ -45,28 +47,30 @@ class _Wait:
     until: float
     thread: threading.Thread | None = None
     is_over: bool = False
-    is_loading: bool = False  # or has loaded
-    is_loadable: bool = False  # its tier has some of it
-    refused: int = -1  # _ended then: there was no room for its prompt
+    is_loading: bool = False  # or has finished loading
+    is_loadable: bool = False  # a tier has part of the prompt
+    refused: int = -1  # _ended when its prompt last found no room
     held: HeldPrefix = field(default_factory=HeldPrefix)
 
 
 class TierWaits:
-    """Asked about each request before it is matched; owned by a scheduler, whose thread
-    alone calls it. What is loaded for a request, or cached by then, is locked until it
-    is admitted or its time is up. So no more is loaded than there is room for: prompts
-    beyond that stay in the queue, if a tier of this machine has them, until others are
-    admitted. No request waits for what another worker computes, as some publish it only
-    at the end of their requests.
+    """The waits of an engine's requests for a tier. Owned by a scheduler, which asks
+    about each request before the request is matched; used by its thread only.
+
+    Pages that are loaded for a request, or are cached by then, are locked until the
+    request is admitted or its time is up. Loads are therefore limited to the room that
+    there is. Prompts beyond that limit stay in the queue, if a tier of this machine has
+    them, until other requests are admitted. No request waits for pages that another
+    worker computes, because some workers publish pages only at the end of a request.
     """
 
     def __init__(self, client: Client, seconds: float) -> None:
-        """No request waits longer than `seconds`; with 0 nothing is asked."""
+        """Makes waits of at most `seconds` each; with 0 no request waits."""
         self._client = client
         self._seconds = seconds
         self._calls = SideCalls()
         self._waits: dict[str, _Wait] = {}
-        self._ended = 0  # counts the waits that have given room back
+        self._ended = 0  # the number of waits that have given their room back
 
     def begin_step(self) -> None:
         self._calls.begin_step()
@@ -76,8 +80,8 @@ class TierWaits:
                 self._give_up(wait)
 
     def holds(self, request_id: str, prompt: Callable[[], Prompt]) -> bool:
-        """Whether the request is to be left in the queue. When it is asked about for
-        the first time, and there is room for one more, its wait begins."""
+        """Returns whether the request is to be left in the queue. The first question
+        about a request begins its wait, if one more call may begin."""
         if not self._seconds:
             return False
         wait = self._waits.get(request_id)
@@ -91,24 +95,24 @@ class TierWaits:
         return not wait.is_over
 
     def is_held(self, request_id: str) -> bool:
-        """What holds() said of it last."""
+        """Returns the last answer of holds() for the request."""
         wait = self._waits.get(request_id)
         return wait is not None and not wait.is_over
 
     def admitted(self, request_id: str) -> None:
-        """It has locked its prompt itself."""
+        """Ends the wait of a request that has locked its prompt itself."""
         wait = self._waits.get(request_id)
         if wait is not None:
             self._give_up(wait)
 
     def forget(self, request_id: str) -> None:
-        """It is over, or waits anew."""
+        """Ends and forgets the wait of a request that is over or is queued again."""
         wait = self._waits.pop(request_id, None)
         if wait is not None:
             self._give_up(wait)
 
     def keep(self, request_ids: Container[str]) -> None:
-        """Forgets all but these."""
+        """Forgets the waits of all requests but these."""
         for request_id in [rid for rid in self._waits if rid not in request_ids]:
             self.forget(request_id)
 
@@ -150,7 +154,7 @@ class TierWaits:
                 self._client.unlock(lock)
 
     def _has_room(self, wait: _Wait) -> bool:
-        """Whether its prompt may be held beside those of others."""
+        """Returns whether the prompt may be held beside the prompts of other waits."""
         if wait.refused == self._ended:
             return False
         pool = self._client.pool
@@ -161,8 +165,8 @@ class TierWaits:
         wait.refused = self._ended
         return False
 
-    # What follows runs in a thread of the wait. No match there counts as a use, or as a
-    # hit: the one that follows does.
+    # The methods below run in the thread of a wait. Their matches do not count as uses
+    # or hits; the match of the admitted request does.
 
     def _look_up(self, wait: _Wait) -> None:
         try:
@@ -182,7 +186,8 @@ class TierWaits:
             _log.warning("pandod: %s; not waiting for its tier", error)
 
     def _load_more(self, wait: _Wait) -> bool:
-        """Waits for what is loaded. Whether there was no room for all of it."""
+        """Loads the prompt and waits for that. Returns whether some of it is still to
+        be loaded, because there was no room for all."""
         found = self._lock(wait, load=Load.START)
         left = wait.until - time.monotonic()
         if not found.loadable_tokens or left <= 0:
@@ -194,7 +199,8 @@ class TierWaits:
         return loaded.matched_tokens < wanted and loaded.pending not in _IN_VAIN
 
     def _lock(self, wait: _Wait, **options: Any) -> Match[Lock]:
-        """What is cached by now is held in the place of what was before."""
+        """Locks the part of the prompt that is cached now, in place of the lock held
+        before, and returns the match."""
         match = self._client.match_prefix(
             wait.tokens, namespace=wait.namespace, touch=False, lock=True, **options
         )
@@ -202,14 +208,16 @@ class TierWaits:
         if lock is not None and match.matched_tokens:
             lock = wait.held.put(lock)
         if lock is not None:
-            # Without an answer the client goes on asking.
+            # If there is no answer, the client goes on with the release in the
+            # background.
             with contextlib.suppress(PandoError):
                 self._client.unlock(lock)
         return match
 
 
 def _tokens_of(waits: list[_Wait]) -> int:
-    """Of their prompts, with what two begin with alike counted once."""
+    """Returns the number of tokens of all prompts, with shared prefixes counted
+    once."""
     tokens = 0
     for i, wait in enumerate(waits):
         common = [
@@ -222,7 +230,7 @@ def _tokens_of(waits: list[_Wait]) -> int:
 
 
 def _common(a: Uint32Array, b: Uint32Array) -> int:
-    """The tokens with which both begin."""
+    """Returns the length of the common prefix of two prompts, in tokens."""
     size = min(a.size, b.size)
     differ = a[:size] != b[:size]
     return int(np.argmax(differ)) if differ.any() else size

@@ -1,8 +1,8 @@
-"""A digest of a model's weights, where they lie in a folder of this machine.
+"""A digest of a model's weights in a folder of this machine.
 
-Two models of one architecture differ by their weights alone, and a folder's name says
-nothing of what is in it. Reading all of it would take minutes: some bytes of each
-tensor are read.
+Two models of one architecture differ only in their weights, and a folder's name does
+not identify its contents. Reading all weights would take minutes, so a few bytes of
+each tensor are read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
-# So many pieces of each file, of so many bytes.
+# The number of pieces that are read of each file, and the bytes of a piece.
 _PIECES = 64
 _PIECE_BYTES = 64
 _MOST_HEADER_BYTES = 64 << 20
@@ -21,8 +21,9 @@ _DIGITS = 16
 
 
 def weights_digest(folder: str) -> str:
-    """Of the files with weights, by their names, sizes and a sample of their bytes.
-    Empty where there is no such folder, or no such file in it."""
+    """Returns a digest of the weight files: of their names, their sizes and samples of
+    their bytes. Returns an empty string if there is no such folder, or no weight file
+    in it."""
     files = sorted(
         path
         for path in (Path(folder).iterdir() if Path(folder).is_dir() else ())
@@ -42,7 +43,8 @@ def weights_digest(folder: str) -> str:
 
 
 def _places(file: BinaryIO, suffix: str, size: int) -> list[int]:
-    """Where to read: in the middle of tensors, if the file says where these are."""
+    """Returns the offsets to read at: the middles of tensors, if the file says where
+    its tensors are, or else evenly spaced offsets."""
     middles = _middles_of_tensors(file, size) if suffix == ".safetensors" else []
     middles = middles or [size * n // _PIECES for n in range(_PIECES)]
     step = -(-len(middles) // _PIECES)
@@ -62,4 +64,4 @@ def _middles_of_tensors(file: BinaryIO, size: int) -> list[int]:
         ]
         return sorted(8 + length + (begin + end) // 2 for begin, end in spans)
     except (ValueError, KeyError, TypeError, AttributeError):
-        return []  # no file of that form: any bytes tell it from others
+        return []  # the file is malformed; evenly spaced samples serve as well

@@ -1,8 +1,8 @@
 """Lists of tokens and page ids on the wire: packed fixed32, as they lie in memory.
 
-Protobuf's Python API takes and gives such lists one element at a time. Here they
-travel beside it: fields of a message may come in any order, so a request is the
-message without its lists followed by the lists, each one copied whole.
+Protobuf's Python API takes and gives such lists one element at a time. Fields of a
+message may come in any order, so this module encodes a request as the message without
+its lists, followed by the lists, each copied as a whole.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def is_uint32(values: Any) -> TypeGuard[Uint32Array]:
-    """Whether `values` is a contiguous little-endian uint32 array."""
+    """Returns whether `values` is a contiguous little-endian uint32 array."""
     return (
         type(values) is np.ndarray
         and values.dtype is _WIRE
@@ -36,9 +36,10 @@ def is_uint32(values: Any) -> TypeGuard[Uint32Array]:
 
 
 def as_uint32(values: Any, name: str) -> Uint32Array:
-    """`values` as a contiguous little-endian uint32 array, without a copy if it is one.
+    """Returns `values` as a contiguous little-endian uint32 array, without a copy if it
+    is one already.
 
-    Raises ValueError, naming the value at fault, for what does not fit.
+    Raises ValueError, which names the value at fault, for values that do not fit.
     """
     if is_uint32(values):
         return values
@@ -71,12 +72,14 @@ def _check_range(array: npt.NDArray[Any], name: str) -> None:
 
 
 def _holds_python_ints(array: npt.NDArray[Any]) -> bool:
-    """Ints too large for 64 bits: numpy keeps them as objects."""
+    """Returns whether an object array holds ints. numpy keeps ints that are too large
+    for 64 bits as objects."""
     return array.dtype.kind == "O" and all(isinstance(v, int) for v in array)
 
 
 def encode(message: Message, lists: Mapping[int, Uint32Array]) -> bytes:
-    """The serialized message with these repeated fixed32 fields, by field number."""
+    """Returns the serialized message with these repeated fixed32 fields. `lists` is
+    keyed by field number."""
     parts: list[Any] = [message.SerializeToString()]
     for field, array in lists.items():
         if array.size:
@@ -86,14 +89,15 @@ def encode(message: Message, lists: Mapping[int, Uint32Array]) -> bytes:
 
 
 def nested(field: int, data: bytes) -> bytes:
-    """A serialized message as a field of another one."""
+    """Returns a serialized message as a field of another message."""
     return _varint(field << 3 | _BYTES) + _varint(len(data)) + data
 
 
 def decode(
     message_type: type[MessageT], data: bytes, *fields: int
 ) -> tuple[MessageT, tuple[Uint32Array, ...]]:
-    """The message without these repeated fixed32 fields, and the fields as arrays."""
+    """Returns the message without these repeated fixed32 fields, and the fields as
+    arrays."""
     chunks: dict[int, list[Uint32Array]] = {field: [] for field in fields}
     rest: list[bytes] = []
     position = 0
@@ -115,7 +119,7 @@ def decode(
 
 
 def _joined(chunks: list[Uint32Array]) -> Uint32Array:
-    # A copy: writable, aligned, and it does not keep the whole response alive.
+    # The copy is writable and aligned, and does not keep the whole response alive.
     return np.concatenate(chunks) if chunks else np.empty(0, np.uint32)
 
 

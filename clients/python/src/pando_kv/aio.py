@@ -1,4 +1,4 @@
-"""The asyncio clients: the calls of `pando_kv.Client` and `Operator`, awaited."""
+"""The asyncio clients, with the calls of `pando_kv.Client` and `pando_kv.Operator`."""
 
 from __future__ import annotations
 
@@ -38,20 +38,23 @@ __all__ = ["AsyncClient", "AsyncLock", "AsyncOperator"]
 
 
 class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
-    """One worker's session with pandod, for the tasks of one event loop.
+    """One worker's session with pandod, for the tasks of one event loop. Owned by the
+    worker.
 
-    `async with AsyncClient(address) as client:` opens the session. The calls and
-    their order are those of `pando_kv.Client`. A task keeps the session alive: it
-    resumes it when the connection breaks, and opens a new one when the server does
-    not know it any more, for example after a restart; before there is a new session
-    it calls `on_session_lost` in the event loop. No call waits longer than `timeout`
-    seconds, its `pending_wait` not counted.
+    `async with AsyncClient(address) as client:` opens the session. The calls and their
+    order are those of `pando_kv.Client`.
+
+    A task keeps the session alive. When the connection breaks, the task resumes the
+    session. When pandod no longer knows the session, for example after a restart, the
+    task opens a new session, and calls `on_session_lost` in the event loop before the
+    new session can be used. No call waits longer than `timeout` seconds plus its
+    `pending_wait`.
 
     When the connection breaks during a call that changes something, the call is
-    repeated for most of a second, and the server acts on it only once. If it still
-    ends without an answer (DeadlineError, UnavailableError), or the task that awaits
-    it is cancelled, the client gives back in the background what the call may have
-    locked or reserved.
+    repeated for most of a second, and pandod acts on it only once. If the call still
+    ends without an answer (DeadlineError, UnavailableError), or the task that awaits it
+    is cancelled, the client gives back in the background the locks and pages that the
+    call may have obtained.
     """
 
     def __init__(
@@ -65,7 +68,7 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         token: str | None = None,
         lane: bool = True,
     ) -> None:
-        """Made in the event loop.
+        """Creates a client without connecting; call it in the event loop.
 
         `address`, `tls`, `token` and `lane` are as for `pando_kv.Client`.
         """
@@ -77,7 +80,7 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         self._links: list[SessionLink] = []
 
     async def connect(self) -> None:
-        """Opens the session; `async with` does it.
+        """Opens the session; `async with` calls this method.
 
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
@@ -93,13 +96,14 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
 
     @property
     def epoch(self) -> int:
-        """The random id of the server's boot: page ids, locks and sessions of another
+        """The random id of the boot of pandod. Page ids, locks and sessions of another
         epoch are void."""
         return self._sessions.current().epoch
 
     @property
     def generation(self) -> int:
-        """How many sessions this client has had, the present one included."""
+        """The number of sessions that this client has had, including the
+        present one."""
         return self._sessions.generation
 
     @property
@@ -109,12 +113,12 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
 
     @property
     def transport(self) -> str:
-        """How the calls of each request travel at present: "lane" or "grpc"."""
+        """The present transport of the calls of each request: "lane" or "grpc"."""
         return "lane" if self._connection.lane.is_open else "grpc"
 
     @property
     def why_no_lane(self) -> str:
-        """Why `transport` is "grpc"; empty while it is not."""
+        """The reason why `transport` is "grpc"; empty while it is "lane"."""
         return self._connection.lane.why_not
 
     async def gauges(self) -> Gauges:
@@ -133,13 +137,14 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
 
     @property
     def room(self) -> PageRoom | None:
-        """How many pages no session held when the last match_prefix, insert or
-        allocate_pages was answered; None before the first one."""
+        """The number of pages that no session held when the last match_prefix, insert
+        or allocate_pages was answered; None before the first answer."""
         return self._sessions.room
 
     @property
     def draining(self) -> bool:
-        """Whether the server is shutting down: finish what runs, admit nothing new."""
+        """Whether pandod is shutting down: finish running requests, admit no
+        new ones."""
         return self._sessions.draining
 
     async def match_prefix(
@@ -157,22 +162,22 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
     ) -> Match[AsyncLock]:
         """Finds the longest cached prefix of the prompt, in whole pages.
 
-        `max_tokens` caps the match (None: no cap, 0: no match). `lock` locks what
-        matched, even if that is nothing. `reserve_tokens` reserves pages so that
-        matched and reserved pages together have room for this many tokens from the
-        start of the prompt; it needs `lock`. All of it happens in one step, or nothing
-        does.
+        `max_tokens` caps the match (None: no cap, 0: no match). `lock` locks the
+        matched prefix, even an empty one. `reserve_tokens` reserves pages so that
+        matched and reserved pages together hold this many tokens from the start of the
+        prompt; it needs `lock`. Match, lock and reservation happen in one step, or none
+        of them happens.
 
-        `after` is a handle of a prefix of this prompt, from an earlier match or insert.
-        `tokens` is still the whole prompt; the tokens that the handle covers are
-        neither sent nor compared. When the handle is gone, the whole prompt is sent,
-        and `first_page` of the result is 0.
+        `after` is the handle of a prefix of this prompt, from an earlier match or
+        insert. `tokens` is still the whole prompt, but the tokens under the handle are
+        neither sent nor compared. If the handle is gone, the whole prompt is sent, and
+        `first_page` of the result is 0.
 
-        `pending_wait` is for the case that another call computes the page after the
-        match: how many seconds, at most 600, to wait for it instead of computing the
-        page again. It is added to the timeout, and needs `lock`.
+        `pending_wait` applies if another call is computing the page after the match:
+        wait up to this many seconds, at most 600, for that page instead of computing it
+        again. The wait is added to the timeout, and needs `lock`.
 
-        `load` says what is done about tokens that only a tier has.
+        `load` says how to treat tokens that only a tier has.
         """
         call = _prefix_calls.match_prefix(
             self._sessions,
@@ -192,14 +197,15 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
     async def match_prefixes(
         self, queries: Sequence[PrefixQuery], *, tell_loadable: bool = False
     ) -> list[PrefixScore]:
-        """Scores the prompts of a waiting queue: how much of each is cached, in order.
+        """Scores the prompts of a waiting queue: returns how much of each is cached, in
+        order.
 
-        Changes nothing, not even recency. At most 4,096 queries; the server's limit on
-        tokens holds for all of them together.
+        Changes nothing, not even recency. At most 4,096 queries; pandod's limit on
+        tokens applies to all of them together.
 
-        With `tell_loadable` the scores say what a tier has of each prompt, too. The
-        server hashes the prompts for that, 262,144 tokens at most, and they are sent
-        whole, with no handle.
+        With `tell_loadable` the scores also say how much of each prompt a tier has. For
+        that pandod hashes the prompts, 262,144 tokens at most, and the prompts are sent
+        whole, without handles.
         """
         scoring = _prefix_calls.Scoring(
             self._sessions, queries, tell_loadable=tell_loadable
@@ -229,31 +235,35 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
     ) -> Insert:
         """Publishes pages whose KV is complete, one for each whole page of tokens.
 
-        From then on the pages are immutable, and every worker matches them. Pages whose
-        tokens were cached already (duplicates) are freed, unless `keep_duplicates`.
+        From then on the pages are immutable, and every worker can match them. Pages
+        whose tokens were cached already (duplicates) are freed, unless
+        `keep_duplicates` is set.
 
-        With `lock`, tokens and page ids begin where the lock ends, in its namespace.
-        `relock` moves the lock to the end of the insert (a chunk of a prefill),
-        `unlock` releases it (the finish of a request). After a match with
-        `reserve_tokens` the server holds the rest of the prompt: the first
-        `prompt_tokens` tokens after the lock need not be sent, and `tokens`, which may
-        be empty, are those that follow. `free_page_ids` are reserved pages to free in
-        the same step.
+        With `lock`, tokens and page ids begin at the end of the lock, in the lock's
+        namespace. `relock` moves the lock to the end of the insert (for a chunk of a
+        prefill), and `unlock` releases the lock (at the end of a request). After a
+        match with `reserve_tokens`, pandod knows the rest of the prompt: the first
+        `prompt_tokens` tokens after the lock need not be sent, and `tokens` are those
+        that follow them, possibly none. `free_page_ids` are reserved pages that are
+        freed in the same step.
 
-        Without a lock, `generation` guards the page ids: those of a session that is
-        over are refused. `after` may be a handle of a prefix of `tokens`, whose tokens
-        are then not sent; `tokens` and `page_ids` are still those from the start.
+        Without a lock, `generation` guards the page ids: page ids of an earlier session
+        are refused. `after` may be the handle of a prefix of `tokens`; the tokens under
+        the handle are not sent, but `tokens` and `page_ids` still begin at the start of
+        the prompt.
 
-        In a bigram namespace n tokens, those of `prompt_tokens` included, are n - 1
-        units, and there is a page for each whole page of units. `priority` counts for
-        the eviction policy of that name: a prefix of higher priority is kept longer.
-        `output_tokens`, how many tokens the request generated so far, is a hint for
-        the policy reuse; without it those count that are inserted after the prompt.
+        In a bigram namespace n tokens, including those of `prompt_tokens`, are n - 1
+        units, and each whole page of units has a page. `priority` matters for the
+        eviction policy "priority": a prefix of higher priority is kept longer.
+        `output_tokens`, the number of tokens that the request has generated so far, is
+        a hint for the policy "reuse"; without it, the tokens inserted after the prompt
+        count.
 
-        `expected_reuse` and `retain_seconds` are hints for what is evicted: a prefix
-        that has ended goes first, until it is used again; one that is retained is
-        spared until its time is up, at most for as long as its quota class may, while
-        others are left. A later insert can only lengthen that time, or end it.
+        `expected_reuse` and `retain_seconds` are hints for eviction. A prefix marked as
+        ended is evicted first, until it is used again. A retained prefix is spared
+        while other prefixes can be evicted, until its time is up; its quota class
+        limits that time. A later insert can lengthen the time or end it, but not
+        shorten it.
         """
         return await self._connection.send(
             _prefix_calls.insert(
@@ -283,7 +293,8 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         namespace: Namespace | None = None,
         after: PrefixHandle | None = None,
     ) -> AsyncLock:
-        """Locks the longest cached prefix of the tokens; `after` as in a match."""
+        """Locks the longest cached prefix of the tokens. `after` works as in
+        `match_prefix`."""
         call = _prefix_calls.lock(
             self._sessions, self._make_lock, tokens, namespace=namespace, after=after
         )
@@ -294,7 +305,7 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         await self._connection.unlock(*locks)
 
     async def evict(self, pages: int) -> int:
-        """Evicts up to `pages` pages; returns how many it evicted."""
+        """Evicts up to `pages` pages, and returns the number of evicted pages."""
         return await self._connection.send(_prefix_calls.evict(pages))
 
     async def allocate_pages(
@@ -304,10 +315,12 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         at_least: int | None = None,
         namespace: Namespace | None = None,
     ) -> Uint32Array:
-        """Reserves pages for the session, evicting as needed.
+        """Reserves pages for the session, and evicts cached pages as needed.
 
-        All or nothing; with `at_least`, as many as there is room for, but no fewer than
-        `at_least`. They count for the quota of the namespace.
+        Reserves all pages or none. With `at_least`, reserves as many as there is room
+        for, but not fewer than `at_least`. The pages count against the quota of the
+        namespace. Raises PoolExhaustedError, QuotaExceededError or SessionLimitError if
+        they do not fit.
         """
         call = _pool_calls.allocate_pages(
             self._sessions, pages, at_least=at_least, namespace=namespace
@@ -322,10 +335,10 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
 
     async def end_session(self, session: Session) -> None:
         """Declares that nothing in this process, and no kernel on the device, writes
-        any more to the pages that a lost session had reserved; pandod frees them at
-        once.
+        any more to the pages that a lost session had reserved. pandod frees these pages
+        at once.
 
-        Without this call these pages are not free until the process has closed the
+        Without this call the pages stay quarantined until the process has closed the
         pool that it attached with that session, or has ended.
         """
         await self._connection.send(_pool_calls.end_session(session.session_id))
@@ -342,21 +355,22 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         shards: Sequence[int] | None = None,
         addresses: Sequence[int] = (),
     ) -> MappedPool:
-        """Maps the pool. Raises LayoutMismatchError if `expected_layout` or `model` is
-        given and the server has another one, or another process that stated a
-        `model_digest` has attached first with another one.
+        """Maps the pool into this process. Raises LayoutMismatchError if
+        `expected_layout` or `model` is given and differs from pandod's, or if
+        `model_digest` differs from the one with which another process attached first.
 
-        A pool that is open takes `expected_layout` and `model` for its own, unless
-        another worker came first; pandod begins anew with them, so that the client has
-        a new session then. Make the layout with `capacity_pages=0`: the
-        pool's description says how many there are.
+        An open pool takes over `expected_layout` and `model`, unless another worker
+        came first. pandod then restarts itself with them, and the client gets a new
+        session. Make the layout with `capacity_pages=0`; the pool's description says
+        how many pages there are.
 
-        `shards` are those to map; None: all. A tensor-parallel rank r uses shard r, and
-        should map no other: each device of a mapped shard must be visible to this
-        process, and gets a CUDA context of it. `addresses` are those of a closed pool
-        on GPUs, for CUDA graphs that still hold them: the shards are mapped there
-        again. Raises PandoError with the reason ADDRESS_TAKEN where the driver gives
-        another address: then attach without them, and capture the graphs again.
+        `shards` are the shards to map; None means all. Tensor-parallel rank r uses
+        shard r, and should map no other, because each device of a mapped shard must be
+        visible to this process and gets a CUDA context in it. `addresses` are those of
+        a closed pool on GPUs, for CUDA graphs that still hold them: the shards are
+        mapped at the same addresses again. Raises PandoError with the reason
+        ADDRESS_TAKEN if the driver gives another address; then attach without
+        addresses, and capture the graphs again.
         """
         if (expected_layout and expected_layout.has_no_size) or self.pool.is_open:
             await self._say_layout(expected_layout, model)
@@ -388,12 +402,12 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
 
     async def link_session(self, session_id: int) -> SessionLink:
         """Declares that this process writes pages that another process of its engine
-        has reserved; `session_id` is that of the other process's client.
+        has reserved. `session_id` is that of the other process's client.
 
-        When that session is lost, its pages are not free before this link or client is
-        closed, or this process is gone; where pandod cannot see that, before a time
-        limit has passed (--quarantine). Keep session ids within the engine: all who
-        know one may act in its name.
+        After that session is lost, its pages are not free before this link or client is
+        closed, or this process has ended. If pandod cannot watch this process, the
+        pages are freed only after a time limit (--quarantine). Keep session ids within
+        the engine, because a process that knows one can act in its name.
         """
         link = await self._connection.attach(
             lambda: _pool_calls.link_session(self._sessions, session_id),
@@ -405,7 +419,8 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         return link
 
     async def close(self) -> None:
-        """Ends the session: the server releases its locks and takes its pages back."""
+        """Ends the session. pandod then releases the session's locks and takes its
+        pages back."""
         await self._connection.close()
         for link in self._links:
             link.close()
@@ -419,7 +434,8 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
 
 
 class AsyncBatch(CallList["AsyncLock"]):
-    """As `pando_kv.client.Batch`, sent on leaving its `async with` block."""
+    """Calls that travel together; the asyncio version of `pando_kv.client.Batch`, sent
+    at the end of its `async with` block. Owned by one task."""
 
     def __init__(
         self, connection: Connection, make_lock: Callable[..., AsyncLock]
@@ -447,7 +463,8 @@ class AsyncBatch(CallList["AsyncLock"]):
 
 
 class AsyncLock(LockHandle):
-    """A lock of the asyncio client, released on leaving its `async with` block."""
+    """A lock of the asyncio client, released at the end of its `async with` block.
+    Owned by the caller that took the lock."""
 
     def __init__(
         self,
@@ -461,7 +478,7 @@ class AsyncLock(LockHandle):
         self._connection = connection
 
     async def release(self) -> None:
-        """Does nothing if the lock was released already."""
+        """Releases the lock. Does nothing if the lock was released already."""
         await self._connection.unlock(self)
 
     async def __aenter__(self) -> AsyncLock:
@@ -473,6 +490,6 @@ class AsyncLock(LockHandle):
         try:
             await self.release()
         except PandoError:
-            # The error of the block is the one to tell.
+            # An error of the block matters more than one of the release.
             if error is None:
                 raise

@@ -1,8 +1,8 @@
-"""Blocks: what engines keep in the block memory, named by kind and key.
+"""The types for blocks, which engines keep in the block memory under a kind and a key.
 
-A block is bytes that one layout of an engine stores under a key, such as the KV of a
-page, a window of it, or a state. The engine makes the keys and moves the bytes; pandod
-decides where they lie, and who may write, read and evict them.
+A block is the bytes that one layout of an engine stores under a key, such as the KV of
+a page, a window of the KV, or a state. The engine makes the keys and moves the bytes.
+pandod decides where blocks lie, and who may write, read and evict them.
 """
 
 from __future__ import annotations
@@ -23,33 +23,36 @@ from pando_kv.errors import PandoError
 from pando_kv.results import Namespace
 
 PLACE_BYTES = 4096
-"""A block at place p begins at byte p * PLACE_BYTES of the memory."""
+"""The unit of places, in bytes: a block at place p begins at byte p * PLACE_BYTES of
+the memory."""
 
 MISSING = 0xFFFFFFFF
-"""The block is not there."""
+"""The result for a block that does not exist."""
 PENDING = 0xFFFFFFFE
-"""Another session is writing the block now, or it is being loaded from a tier."""
+"""The result for a block that another session is writing, or that is being loaded from
+a tier."""
 READY = 0xFFFFFFFD
-"""The block is there already, and nothing is reserved; or, of an acquire with `all`, it
-is there, and nothing is locked because others are not."""
+"""The result for a block that exists: from a reservation, because nothing is reserved;
+from an acquire with `all`, because nothing is locked when other blocks are not ready.
+"""
 FULL = 0xFFFFFFFC
-"""There is no room for the block."""
+"""The result for a block that has no room."""
 NOT_LOOKED_AT = 0xFFFFFFFB
-"""The key was not looked at, because of the shape of the keys."""
+"""The result for a key that was not looked at, because of the shape of the keys."""
 
 
 def are_places(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-    """Which of the values are places, as opposed to those above."""
+    """Returns which of the values are places, and not one of the results above."""
     return values < NOT_LOOKED_AT
 
 
 class Shape(IntEnum):
-    """Which keys of a `BlockKeys` are looked at."""
+    """The rule by which keys of a `BlockKeys` are looked at."""
 
     EACH = 0
-    """Each by itself."""
+    """Each key by itself."""
     PREFIX = 1
-    """From the first on, up to the first that is not ready."""
+    """From the first key on, up to the first that is not ready."""
     WINDOW = 2
     """From the end: the last `window` contiguous keys that are all ready."""
     CHECKPOINT = 3
@@ -57,44 +60,44 @@ class Shape(IntEnum):
 
 
 class BlockKeys(NamedTuple):
-    """Keys of one kind, in the order of the prompt."""
+    """The keys of one kind, in the order of the prompt."""
 
     kind: int
-    """`Kind.number`."""
+    """The `Kind.number` of the keys."""
     keys: bytes
-    """The keys, one after the other; any contiguous buffer of bytes."""
+    """The concatenated keys, in any contiguous buffer of bytes."""
     before: bytes = b""
-    """The key before the first one; empty: the first one begins a prompt."""
+    """The key before the first one; empty if the first key begins a prompt."""
     shape: Shape = Shape.EACH
-    """For lookup and acquire."""
+    """The shape, for lookup and acquire."""
     window: int = 0
-    """With Shape.WINDOW: how many keys."""
+    """The number of keys in the window, for Shape.WINDOW."""
 
 
 @dataclass(frozen=True)
 class KindSpec:
-    """What one layout of an engine stores under its keys."""
+    """The description of a kind: the blocks that one layout of an engine stores."""
 
     identity: bytes
-    """A digest of all that determines the bytes of a block: architecture, weights and
-    their version, quantization, data type, block size, rank, format and version of the
-    engine. From 1 to 256 bytes."""
+    """A digest of everything that determines the bytes of a block: architecture,
+    weights and their version, quantization, data type, block size, rank, format and
+    version of the engine. From 1 to 256 bytes."""
     label: str
-    """For operators, for example "vllm llama group 0"."""
+    """A name for operators, for example "vllm llama group 0"."""
     key_bytes: int
-    """Of each key, from 16 to 64."""
+    """The bytes of each key, from 16 to 64."""
     shard_bytes: int
-    """Of a block in one shard."""
+    """The bytes of a block in one shard."""
     shards: int = 1
     namespace: Namespace | None = None
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind that the session has open."""
+    """A kind that the session has open. Immutable, so any thread may read it."""
 
     number: int
-    """Names the kind in `BlockKeys`, in this boot of pandod."""
+    """The number that names the kind in `BlockKeys`, until pandod restarts."""
     generation: int
     shard_stride: int
     """Bytes from one shard of a block to the next."""
@@ -102,27 +105,28 @@ class Kind:
 
 
 class BlockMemory:
-    """The block memory, mapped into this process.
+    """The block memory, mapped into this process. Owned by the caller that attached it;
+    any thread may use it.
 
-    It stays mapped while this object or a view of it lives. When a session is lost,
-    pandod gives what it had locked or reserved to others only once no process has the
-    memory mapped that was attached for it. A mapping belongs to one boot of pandod:
-    when `epoch` differs from `client.epoch`, its places mean nothing any more, but what
-    is in it can still be read.
+    The memory stays mapped while this object or a view of the memory lives. After a
+    session is lost, pandod reuses the blocks that the session had locked or reserved
+    only when no process maps the memory that was attached for that session. A mapping
+    belongs to one boot of pandod: if `epoch` differs from `client.epoch`, places of the
+    new boot mean nothing in this mapping, but its bytes can still be read.
     """
 
     def __init__(self, epoch: int, fd: int, size: int) -> None:
-        """Takes the descriptor over."""
+        """Maps the memory, and takes over the descriptor."""
         self.epoch = epoch
         try:
             mapped = mmap.mmap(fd, size)
         finally:
             os.close(fd)
-        with suppress(OSError):  # a kernel without huge pages for shared memory
+        with suppress(OSError):  # the kernel has no huge pages for shared memory
             mapped.madvise(mmap.MADV_HUGEPAGE)
-        # Not the map itself: np.ndarray would not hold on to its buffer.
+        # np.ndarray would not hold the map's buffer; np.frombuffer holds it.
         self.bytes: npt.NDArray[np.uint8] = np.frombuffer(mapped, np.uint8)
-        """All of it: (memory_bytes,)."""
+        """All bytes of the memory: (memory_bytes,)."""
 
     @classmethod
     def attach(
@@ -140,5 +144,5 @@ class BlockMemory:
 
 
 def key_bytes_of(keys: Sequence[BlockKeys]) -> int:
-    """Of all keys together."""
+    """Returns the bytes of all keys together."""
     return sum(len(each.keys) for each in keys)

@@ -1,4 +1,4 @@
-"""The synchronous client."""
+"""The blocking client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pando_kv.tls import Tls
 
 
 class Client(RequestClient, BlockClient, OperatorClient):
-    """One worker's session with pandod. Any thread may use it.
+    """One worker's session with pandod. Owned by the worker; any thread may use it.
 
     A request takes two calls:
 
@@ -49,7 +49,7 @@ class Client(RequestClient, BlockClient, OperatorClient):
             # ... read match.page_ids, write the KV of the rest into
             # match.reserved_page_ids, generate ...
 
-            # Finish: publish the whole pages, release the lock, free what is left.
+            # Finish: publish the whole pages, release the lock, free unused pages.
             # `tokens` and `page_ids` begin at match.lock.locked_tokens.
             client.insert(
                 tokens,
@@ -59,16 +59,16 @@ class Client(RequestClient, BlockClient, OperatorClient):
                 free_page_ids=unused_page_ids,
             )
 
-    A background thread keeps the session alive. It resumes the session when the
-    connection breaks, and opens a new one when the server does not know it any more,
-    for example after a restart; before there is a new session it calls
-    `on_session_lost`. No call waits longer than `timeout` seconds, its `pending_wait`
-    not counted.
+    A background thread keeps the session alive. When the connection breaks, the thread
+    resumes the session. When pandod no longer knows the session, for example after a
+    restart, the thread opens a new session, and calls `on_session_lost` before the new
+    session can be used. No call waits longer than `timeout` seconds plus its
+    `pending_wait`.
 
     When the connection breaks during a call that changes something, the call is
-    repeated for most of a second, and the server acts on it only once. If it still
+    repeated for most of a second, and pandod acts on it only once. If the call still
     ends without an answer (DeadlineError, UnavailableError, an interrupt), the client
-    gives back in the background what the call may have locked or reserved.
+    gives back in the background the locks and pages that the call may have obtained.
 
     Do not use a client in a forked child; start processes with "spawn".
     """
@@ -85,20 +85,21 @@ class Client(RequestClient, BlockClient, OperatorClient):
         lane: bool = True,
         away_after: float | None = None,
     ) -> None:
-        """Opens a session at "unix:/path", "/path" or "host:port"; without an address
-        at that of PANDO_ADDRESS, or at the default socket.
+        """Opens a session at "unix:/path", "/path" or "host:port". Without an address,
+        uses PANDO_ADDRESS, or else the default socket.
 
-        `tls` is needed where pandod has a certificate, `token` where it recognises its
-        callers by bearer tokens; only TLS keeps a token secret on the way. With `lane`
-        the client asks for a lane where it can (over a Unix socket): shared memory that
-        carries the calls of each request much faster than gRPC. `transport` tells
-        whether there is one.
+        `tls` is needed if pandod has a certificate, and `token` if pandod recognises
+        callers by bearer tokens; only TLS keeps a token secret on the way. With `lane`,
+        the client asks for a lane if it can (over a Unix socket). A lane is shared
+        memory that carries the calls of each request much faster than gRPC. `transport`
+        says whether there is one.
 
-        `away_after` is for a scheduler, which must not stand still with pandod. It is
-        the timeout of the calls of each request, and when one of them ends without an
-        answer, pandod is away: such calls raise AwayError at once, until pandod answers
-        a thread that looks out for it. Calls that only give back locks or pages return,
-        and are made then.
+        `away_after` is the timeout, in seconds, of the calls of each request, for a
+        scheduler, which must not stand still with pandod. When one of these calls ends
+        without an answer, pandod counts as away: further such calls raise AwayError at
+        once, until a background thread gets an answer from pandod. Calls that only
+        release, free, discard or publish return at once, and are made when pandod is
+        back.
 
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
@@ -108,7 +109,8 @@ class Client(RequestClient, BlockClient, OperatorClient):
         )
         self._make_lock = partial(Lock, self._connection)
         self._links: list[SessionLink] = []
-        # Ends the session also when the client is dropped or the process exits.
+        # The finalizer ends the session when the client is dropped or the process
+        # exits.
         self._finalizer = weakref.finalize(self, _close, self._connection, self._links)
         try:
             self._connection.open()
@@ -122,13 +124,14 @@ class Client(RequestClient, BlockClient, OperatorClient):
 
     @property
     def epoch(self) -> int:
-        """The random id of the server's boot: page ids, locks and sessions of another
+        """The random id of the boot of pandod. Page ids, locks and sessions of another
         epoch are void."""
         return self._sessions.current().epoch
 
     @property
     def generation(self) -> int:
-        """How many sessions this client has had, the present one included."""
+        """The number of sessions that this client has had, including the
+        present one."""
         return self._sessions.generation
 
     @property
@@ -138,17 +141,17 @@ class Client(RequestClient, BlockClient, OperatorClient):
 
     @property
     def transport(self) -> str:
-        """How the calls of each request travel at present: "lane" or "grpc"."""
+        """The present transport of the calls of each request: "lane" or "grpc"."""
         return "lane" if self._connection.lane.is_open else "grpc"
 
     @property
     def why_no_lane(self) -> str:
-        """Why `transport` is "grpc"; empty while it is not."""
+        """The reason why `transport` is "grpc"; empty while it is "lane"."""
         return self._connection.lane.why_not
 
     def gauges(self) -> Gauges:
-        """How many pages are in each state, all at one moment. With a lane this reads
-        shared memory and makes no call."""
+        """Returns the number of pages in each state, all at one moment. With a lane,
+        reads shared memory and makes no call."""
         read = self._connection.lane.read_gauges()
         if read is not None:
             return read
@@ -158,7 +161,8 @@ class Client(RequestClient, BlockClient, OperatorClient):
         )
 
     def batch(self) -> Batch:
-        """Calls that travel together; they are sent on leaving the `with` block.
+        """Makes a batch of calls that travel together, and are sent at the end of the
+        `with` block.
 
         with client.batch() as batch:
             finished = batch.insert(tokens, page_ids, lock=lock, unlock=True)
@@ -169,31 +173,34 @@ class Client(RequestClient, BlockClient, OperatorClient):
 
     @property
     def room(self) -> PageRoom | None:
-        """How many pages no session held when the last match_prefix, insert or
-        allocate_pages was answered; None before the first one."""
+        """The number of pages that no session held when the last match_prefix, insert
+        or allocate_pages was answered; None before the first answer."""
         return self._sessions.room
 
     @property
     def is_away(self) -> bool:
-        """Whether calls of requests are not made at present, for `away_after`."""
+        """Whether pandod counts as away, so that calls of requests are not made; see
+        `away_after`."""
         return self._connection.presence.is_away
 
     @property
     def draining(self) -> bool:
-        """Whether the server is shutting down: finish what runs, admit nothing new."""
+        """Whether pandod is shutting down: finish running requests, admit no
+        new ones."""
         return self._sessions.draining
 
     def match_prefixes(
         self, queries: Sequence[PrefixQuery], *, tell_loadable: bool = False
     ) -> list[PrefixScore]:
-        """Scores the prompts of a waiting queue: how much of each is cached, in order.
+        """Scores the prompts of a waiting queue: returns how much of each is cached, in
+        order.
 
-        Changes nothing, not even recency. At most 4,096 queries; the server's limit on
-        tokens holds for all of them together.
+        Changes nothing, not even recency. At most 4,096 queries; pandod's limit on
+        tokens applies to all of them together.
 
-        With `tell_loadable` the scores say what a tier has of each prompt, too. The
-        server hashes the prompts for that, 262,144 tokens at most, and they are sent
-        whole, with no handle.
+        With `tell_loadable` the scores also say how much of each prompt a tier has. For
+        that pandod hashes the prompts, 262,144 tokens at most, and the prompts are sent
+        whole, without handles.
         """
         scoring = _prefix_calls.Scoring(
             self._sessions, queries, tell_loadable=tell_loadable
@@ -209,22 +216,23 @@ class Client(RequestClient, BlockClient, OperatorClient):
         namespace: Namespace | None = None,
         after: PrefixHandle | None = None,
     ) -> Lock:
-        """Locks the longest cached prefix of the tokens; `after` as in a match."""
+        """Locks the longest cached prefix of the tokens. `after` works as in
+        `match_prefix`."""
         call = _prefix_calls.lock(
             self._sessions, self._make_lock, tokens, namespace=namespace, after=after
         )
         return self._connection.send(call)
 
     def evict(self, pages: int) -> int:
-        """Evicts up to `pages` pages; returns how many it evicted."""
+        """Evicts up to `pages` pages, and returns the number of evicted pages."""
         return self._connection.send(_prefix_calls.evict(pages))
 
     def end_session(self, session: Session) -> None:
         """Declares that nothing in this process, and no kernel on the device, writes
-        any more to the pages that a lost session had reserved; pandod frees them at
-        once.
+        any more to the pages that a lost session had reserved. pandod frees these pages
+        at once.
 
-        Without this call these pages are not free until the process has closed the
+        Without this call the pages stay quarantined until the process has closed the
         pool that it attached with that session, or has ended.
         """
         self._connection.send(_pool_calls.end_session(session.session_id))
@@ -241,21 +249,22 @@ class Client(RequestClient, BlockClient, OperatorClient):
         shards: Sequence[int] | None = None,
         addresses: Sequence[int] = (),
     ) -> MappedPool:
-        """Maps the pool. Raises LayoutMismatchError if `expected_layout` or `model` is
-        given and the server has another one, or another process that stated a
-        `model_digest` has attached first with another one.
+        """Maps the pool into this process. Raises LayoutMismatchError if
+        `expected_layout` or `model` is given and differs from pandod's, or if
+        `model_digest` differs from the one with which another process attached first.
 
-        A pool that is open takes `expected_layout` and `model` for its own, unless
-        another worker came first; pandod begins anew with them, so that the client has
-        a new session then. Make the layout with `capacity_pages=0`: the
-        pool's description says how many there are.
+        An open pool takes over `expected_layout` and `model`, unless another worker
+        came first. pandod then restarts itself with them, and the client gets a new
+        session. Make the layout with `capacity_pages=0`; the pool's description says
+        how many pages there are.
 
-        `shards` are those to map; None: all. A tensor-parallel rank r uses shard r, and
-        should map no other: each device of a mapped shard must be visible to this
-        process, and gets a CUDA context of it. `addresses` are those of a closed pool
-        on GPUs, for CUDA graphs that still hold them: the shards are mapped there
-        again. Raises PandoError with the reason ADDRESS_TAKEN where the driver gives
-        another address: then attach without them, and capture the graphs again.
+        `shards` are the shards to map; None means all. Tensor-parallel rank r uses
+        shard r, and should map no other, because each device of a mapped shard must be
+        visible to this process and gets a CUDA context in it. `addresses` are those of
+        a closed pool on GPUs, for CUDA graphs that still hold them: the shards are
+        mapped at the same addresses again. Raises PandoError with the reason
+        ADDRESS_TAKEN if the driver gives another address; then attach without
+        addresses, and capture the graphs again.
         """
         if (expected_layout and expected_layout.has_no_size) or self.pool.is_open:
             self._say_layout(expected_layout, model)
@@ -287,12 +296,12 @@ class Client(RequestClient, BlockClient, OperatorClient):
 
     def link_session(self, session_id: int) -> SessionLink:
         """Declares that this process writes pages that another process of its engine
-        has reserved; `session_id` is that of the other process's client.
+        has reserved. `session_id` is that of the other process's client.
 
-        When that session is lost, its pages are not free before this link or client is
-        closed, or this process is gone; where pandod cannot see that, before a time
-        limit has passed (--quarantine). Keep session ids within the engine: all who
-        know one may act in its name.
+        After that session is lost, its pages are not free before this link or client is
+        closed, or this process has ended. If pandod cannot watch this process, the
+        pages are freed only after a time limit (--quarantine). Keep session ids within
+        the engine, because a process that knows one can act in its name.
         """
         link = self._connection.attach(
             lambda: _pool_calls.link_session(self._sessions, session_id),
@@ -304,7 +313,8 @@ class Client(RequestClient, BlockClient, OperatorClient):
         return link
 
     def close(self) -> None:
-        """Ends the session: the server releases its locks and takes its pages back."""
+        """Ends the session. pandod then releases the session's locks and takes its
+        pages back."""
         self._finalizer()
 
     def __enter__(self) -> Client:
@@ -315,11 +325,12 @@ class Client(RequestClient, BlockClient, OperatorClient):
 
 
 class Batch(CallList["Lock"]):
-    """Calls that travel together: one doorbell on a lane, one call over gRPC.
+    """Calls that travel together, with one doorbell on a lane or as one call over gRPC.
+    Owned by one thread.
 
-    Each takes what the client's call takes, is carried out in its place in the order,
-    whatever becomes of the others, and has a `result()` once the `with` block is left,
-    or after `send()` or `begin()`.
+    Each method takes the arguments of the client's method. pandod carries the calls out
+    in their order, and each independently of the others' outcomes. A call has a
+    `result()` after the end of the `with` block, or after `send()` or `begin()`.
     """
 
     def __init__(self, connection: Connection, make_lock: Callable[..., Lock]) -> None:
@@ -336,8 +347,9 @@ class Batch(CallList["Lock"]):
             raise
 
     def begin(self) -> None:
-        """As send(), but on a lane without waiting: each `result()` does, and must be
-        asked for. Over gRPC there is nothing left to wait for then."""
+        """Sends the calls as `send` does, but on a lane without waiting. Each
+        `result()` then waits, and must be asked for. Over gRPC this method waits for
+        all calls."""
         try:
             while answers := self._take():
                 self._connection.begin_together(answers)

@@ -1,4 +1,4 @@
-"""The errors of the client, one class for each thing a caller can do about it."""
+"""The errors of the clients, one class for each reaction that a caller may choose."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ _STATUS_DETAILS = "grpc-status-details-bin"
 
 
 class PandoError(Exception):
-    """A call failed and changed nothing, unless a subclass says otherwise.
+    """The base class of all errors: a call failed and changed nothing, unless a
+    subclass says otherwise.
 
-    `reason` is the server's stable name of the failure, or the name of the gRPC
-    code where the failure did not come from Pando itself. `retry_after` is the time
-    in seconds after which the call may be tried again, where the server says so.
+    `reason` is pandod's stable name of the failure, or the name of the gRPC code if the
+    failure did not come from pandod. `retry_after` is the time in seconds after which
+    the call may be tried again, or None if pandod did not state one.
     """
 
     def __init__(
@@ -50,14 +51,15 @@ class PageNotOwnedError(NotAllowedError):
 
 
 class LayoutMismatchError(NotAllowedError):
-    """Worker and server disagree on the layout or the model of the pool."""
+    """Worker and pandod disagree on the layout or the model of the pool."""
 
 
 class SessionLostError(NotAllowedError):
-    """The session is over: drop every lock, page id and mapping obtained in it.
+    """The session is over: drop every lock, page id and mapping obtained in that
+    session.
 
-    The client opens a new session by itself; `client.generation` tells which one
-    is current.
+    The client opens a new session by itself; `client.generation` is the number of the
+    current session.
     """
 
 
@@ -70,37 +72,32 @@ class LockMovedError(PandoError):
 
 
 class LockInDoubtError(PandoError):
-    """An insert that was to move the lock got no answer. Tokens after the lock would
-    be cached under a prefix that may not be theirs: it can only be released.
-    """
+    """An insert that was to move the lock got no answer. Tokens after the lock could be
+    cached under a wrong prefix, so the lock can only be released."""
 
 
 class PoolExhaustedError(PandoError):
-    """Too few pages are free or evictable. Worth retrying when locks are released,
-    but never for a request that is larger than the whole pool.
-    """
+    """Too few pages are free or evictable. A retry can succeed when locks are released,
+    but never for a request that is larger than the whole pool."""
 
 
 class QuotaExceededError(PandoError):
-    """The namespace's class is at its cap. Worth retrying when requests of that class
-    finish, but never for a request that is larger than the cap.
-    """
+    """The namespace's quota class is at its cap. A retry can succeed when requests of
+    that class finish, but never for a request that is larger than the cap."""
 
 
 class SessionLimitError(PandoError):
-    """The session has as many locks, reserved pages or unused attach tokens as it
-    may. Worth retrying when it has given some back.
-    """
+    """The session has its maximum of locks, reserved pages or unused attach tokens. A
+    retry can succeed when the session has given some back."""
 
 
 class RateLimitedError(PandoError):
-    """The session calls too often; `retry_after` says when it may again."""
+    """The session calls too often; `retry_after` says when the next call is allowed."""
 
 
 class HandleGoneError(PandoError):
-    """The node of a prefix handle was evicted. Clients do not raise this: they send the
-    whole prompt instead.
-    """
+    """The node of a prefix handle was evicted. Clients do not raise this error; they
+    send the whole prompt instead."""
 
 
 class RequestIdReusedError(InvalidRequestError):
@@ -108,21 +105,21 @@ class RequestIdReusedError(InvalidRequestError):
 
 
 class AccessDeniedError(PandoError):
-    """pandod does not know the caller, or does not let it do this: see `reason`."""
+    """pandod does not know the caller, or does not allow the call; `reason`
+    says which."""
 
 
 class UnavailableError(PandoError):
-    """The server is away, or is shutting down. The client keeps reconnecting.
+    """pandod cannot be reached, or is shutting down. The client keeps reconnecting.
 
-    A call that changes something was repeated before this was raised. It may have been
-    carried out nevertheless; then the same holds as after DeadlineError.
+    A call that changes something was repeated before this error was raised. pandod may
+    have carried the call out nevertheless; then the same holds as after DeadlineError.
     """
 
 
 class DrainingError(UnavailableError):
-    """The server is shutting down and admits nothing new. What it has admitted can be
-    finished; nothing was changed.
-    """
+    """pandod is shutting down and admits nothing new. Admitted requests can be
+    finished; the call changed nothing."""
 
 
 class AwayError(UnavailableError):
@@ -130,11 +127,11 @@ class AwayError(UnavailableError):
 
 
 class DeadlineError(PandoError):
-    """There was no answer in time. The server may still have carried out the call.
+    """There was no answer in time. pandod may still have carried out the call.
 
-    The client repeats it in the background until it is carried out or the session
-    ends, and gives back what it may have locked or reserved. What the call was to
-    release, publish or free is not the caller's any more.
+    The client repeats the call in the background until it is carried out or the session
+    ends, and gives back the locks and pages that the call may have obtained. Locks and
+    pages that the call was to release, publish or free no longer belong to the caller.
     """
 
 
@@ -161,14 +158,14 @@ _BY_CODE: dict[grpc.StatusCode, type[PandoError]] = {
     grpc.StatusCode.UNAUTHENTICATED: AccessDeniedError,
     grpc.StatusCode.PERMISSION_DENIED: AccessDeniedError,
     grpc.StatusCode.UNAVAILABLE: UnavailableError,
-    # By a server that shuts down: the clients cancel no such call.
+    # Comes from a pandod that shuts down, because the clients do not cancel such calls.
     grpc.StatusCode.CANCELLED: UnavailableError,
     grpc.StatusCode.DEADLINE_EXCEEDED: DeadlineError,
 }
 
 
 def from_rpc_error(error: grpc.RpcError) -> PandoError:
-    """The typed error of a failed call, synchronous or asyncio."""
+    """Returns the typed error of a failed call, blocking or asyncio."""
     return _typed(error.code(), error.details() or "", _details(error))
 
 
@@ -187,7 +184,8 @@ def _typed(
 
 
 def from_status(data: bytes) -> PandoError:
-    """The same of a serialized google.rpc.Status, which a lane or a batch gives."""
+    """Returns the typed error of a serialized google.rpc.Status, as a lane or a batch
+    gives it."""
     status = status_pb2.Status.FromString(data)
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
     return _typed(code, status.message, list(status.details))

@@ -1,4 +1,4 @@
-"""What enters and leaves the cache, as `watch_events` tells it.
+"""The events of `watch_events`, which tell what enters and leaves the cache.
 
 A watcher that replays the events in order knows exactly which pages are cached.
 """
@@ -17,14 +17,14 @@ from pando_kv.operators import EvictionReason
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """`watch_events(after_sequence=event.sequence, epoch=event.epoch)` continues after
-    it."""
+    """The base class of all events. `watch_events(after_sequence=event.sequence,
+    epoch=event.epoch)` continues after `event`."""
 
     epoch: int
-    """Random id of the boot of pandod that numbered it."""
+    """The random id of the boot of pandod that numbered the event."""
     sequence: int
-    """Counts up by one, from 1 on. The events of a snapshot all have the number of the
-    last event that the snapshot contains."""
+    """The number of the event, which counts up by one from 1 on. All events of a
+    snapshot have the number of the last event that the snapshot contains."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,32 +35,35 @@ class BlocksStored(Event):
     """
 
     block_hashes: list[bytes]
-    """32 bytes each."""
+    """The hash of each block, 32 bytes each."""
     parent_block_hash: bytes
-    """The block before the first; empty: these begin a prompt."""
+    """The hash of the block before the first; empty if these blocks begin a prompt."""
     tokens: Uint32Array
-    """`page_tokens` for each block; one more at the end in a bigram namespace."""
+    """The tokens: `page_tokens` for each block, and one more at the end in a bigram
+    namespace."""
     page_tokens: int
     extra_key: str | None
     has_cache_salt: bool
-    """The cache salt is secret; it is in the hashes."""
+    """Whether there is a cache salt. The salt is secret, but part of the hashes."""
     bigram: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class BlocksRemoved(Event):
+    """Blocks that left the cache."""
+
     block_hashes: list[bytes]
     reason: EvictionReason
 
 
 @dataclass(frozen=True, kw_only=True)
 class AllBlocksCleared(Event):
-    """Nothing is cached any more; a snapshot begins with it, too."""
+    """Nothing is cached any more. A snapshot begins with this event, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EventsLost(Event):
-    """The watcher missed these events and must forget what it knows; a snapshot
+    """The watcher missed these events and must forget the cached pages; a snapshot
     follows."""
 
     first_sequence: int
@@ -69,11 +72,12 @@ class EventsLost(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class SnapshotEnd(Event):
-    """The snapshot is complete; the events that follow are live."""
+    """The snapshot is complete; live events follow."""
 
 
 def events_of(response: events_pb2.WatchResponse) -> Iterator[Event]:
-    """Without those of kinds that this version does not know."""
+    """Yields the events of a response, without kinds that this version does not
+    know."""
     for message in response.events:
         event = _event(response.epoch, message)
         if event is not None:

@@ -1,4 +1,4 @@
-"""The pool as the server describes it, and the layout of its memory."""
+"""The description of the pool by pandod, and the layout of its memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ EnumT = TypeVar("EnumT", bound=enum.Enum)
 
 
 class DType(enum.Enum):
-    """Element type of the KV memory.
+    """The element type of the KV memory.
 
-    numpy has no bfloat16 and no float8: views of these show the raw bits, as uint16
-    and uint8. `MappedPool.torch()` has them as they are.
+    numpy has no bfloat16 and no float8, so numpy views show their raw bits as uint16
+    and uint8. `MappedPool.torch()` shows them with their own types.
     """
 
     FLOAT32 = "float32"
@@ -30,7 +30,7 @@ class DType(enum.Enum):
     FLOAT8_E4M3 = "float8_e4m3"
     FLOAT8_E5M2 = "float8_e5m2"
     OPAQUE = "opaque"
-    """Bytes, whose meaning the workers alone know."""
+    """Bytes whose meaning only the workers know."""
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
@@ -48,10 +48,10 @@ _NUMPY_TYPES: dict[DType, np.dtype[np.generic]] = {
 
 
 class LayoutOrder(enum.Enum):
-    """Order of the pool's memory, outermost first."""
+    """The order of the pool's memory, outermost dimension first."""
 
     LAYER_FIRST = "layer_first"
-    """[layer][kv][page][token][head]: what attention kernels read."""
+    """[layer][kv][page][token][head], which attention kernels read."""
     PAGE_FIRST = "page_first"
     """[page][layer][kv][token][head]: a page is one contiguous block."""
 
@@ -73,17 +73,18 @@ _ORDERS: dict[int, LayoutOrder] = {
 
 @dataclass(frozen=True)
 class KvLayout:
-    """Where the bytes of one element of a shard lie; strides are in bytes.
+    """The position of each element's bytes in a shard. Strides are in bytes. Immutable,
+    so any thread may read it.
 
-    An opaque layout tells only where whole pages are: kv_planes is 1, and the fields
-    about heads and tokens are 0.
+    An opaque layout describes only where whole pages lie: kv_planes is 1, and the
+    fields about heads and tokens are 0.
     """
 
     layers: int
     kv_planes: int
-    """2: keys and values apart. 1: one latent vector (MLA)."""
+    """2 for separate keys and values, 1 for one latent vector (MLA)."""
     heads: int
-    """KV heads held by one shard."""
+    """The number of KV heads in one shard."""
     head_size: int
     dtype: DType
     page_tokens: int
@@ -94,9 +95,10 @@ class KvLayout:
     token_stride: int
     head_stride: int
     piece_bytes: int
-    """Bytes of a page in one layer and plane, which are contiguous."""
+    """The bytes of a page in one layer and plane, which are contiguous."""
     page_format: str = ""
-    """What else workers agree on, such as the inside of an opaque page."""
+    """A text on which workers must also agree, such as the format inside an opaque
+    page."""
 
     @classmethod
     def make(
@@ -114,7 +116,7 @@ class KvLayout:
     ) -> KvLayout:
         """Makes the layout that pandod gives a pool of `capacity_pages` pages.
 
-        `dtype` and `order` may be given by their names, as pandod's options are.
+        `dtype` and `order` may also be given by the names that pandod's options use.
         """
         dtype = DType(dtype)
         head_stride = head_size * dtype.numpy.itemsize
@@ -145,8 +147,8 @@ class KvLayout:
         order: LayoutOrder | str = LayoutOrder.LAYER_FIRST,
         page_format: str = "",
     ) -> KvLayout:
-        """The same for opaque pages of `page_bytes` over all layers, whose contents
-        only the workers know."""
+        """Makes the layout of a pool of opaque pages. `page_bytes` are the bytes of one
+        page over all layers; only the workers know what the pages contain."""
         piece_bytes = page_bytes // layers
         return cls(
             layers=layers,
@@ -164,18 +166,20 @@ class KvLayout:
 
     @property
     def has_no_size(self) -> bool:
-        """It was made with capacity_pages=0, of a pool whose size is not known."""
+        """Whether the layout was made with capacity_pages=0, for a pool of unknown
+        size."""
         return self.order is LayoutOrder.LAYER_FIRST and self.kv_stride == 0
 
     def in_pool_of(self, capacity_pages: int) -> KvLayout:
-        """The layout of the same pages in a pool of so many."""
+        """Returns the layout of the same pages in a pool of `capacity_pages` pages."""
         strides = _strides(
             capacity_pages, self.layers, self.kv_planes, self.piece_bytes, self.order
         )
         return dataclasses.replace(self, **strides)
 
     def to_message(self) -> types_pb2.KvLayout:
-        """Without strides, which follow from the size of the pool."""
+        """Returns the message without strides, which follow from the size of
+        the pool."""
         return types_pb2.KvLayout(
             layers=self.layers,
             kv_planes=self.kv_planes,
@@ -189,7 +193,7 @@ class KvLayout:
         )
 
     def fingerprint(self, model: str) -> int:
-        """A hash of layout and model; equal to the server's when both agree."""
+        """Returns a hash of layout and model, equal to pandod's if both agree."""
         page_format = f";page_format={self.page_format}" if self.page_format else ""
         text = (
             f"pando-kv-layout-v1;layers={self.layers};kv_planes={self.kv_planes};"
@@ -217,7 +221,7 @@ class KvLayout:
             kv_stride=message.kv_stride,
             token_stride=message.token_stride,
             head_stride=message.head_stride,
-            # A server of before it was told has no opaque layouts.
+            # An older pandod does not send piece_bytes, and has no opaque layouts.
             piece_bytes=message.piece_bytes
             or message.page_tokens * message.token_stride,
             page_format=message.page_format,
@@ -226,7 +230,7 @@ class KvLayout:
 
 @dataclass(frozen=True)
 class Shard:
-    """The pool's memory on one device; tensor-parallel rank r uses shard r."""
+    """The pool's memory on one device. Tensor-parallel rank r uses shard r."""
 
     index: int
     device: str
@@ -235,19 +239,21 @@ class Shard:
 
 @dataclass(frozen=True)
 class PoolDescription:
+    """The description of the pool by pandod. Immutable, so any thread may read it."""
+
     capacity_pages: int
-    """Pages of the pool, the padding page 0 included."""
+    """The number of pages of the pool, including the padding page 0."""
     layout: KvLayout
     shards: tuple[Shard, ...]
     model: str
     fingerprint: int
     page_bytes: int
-    """Bytes of one page over all layers, in one shard."""
+    """The bytes of one page over all layers, in one shard."""
     is_open: bool = False
-    """The pool takes its layout from the first worker that attaches with one; until
-    then it has no pages, and `layout` says nothing."""
+    """Whether the pool takes its layout from the first worker that attaches with one.
+    Until then the pool has no pages, and `layout` means nothing."""
     is_absent: bool = False
-    """The server has blocks and no pool; the other fields say nothing."""
+    """Whether pandod has blocks and no pool; the other fields then mean nothing."""
 
     @classmethod
     def from_message(cls, message: types_pb2.PoolDescription) -> PoolDescription:

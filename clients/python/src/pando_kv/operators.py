@@ -1,4 +1,4 @@
-"""The results of the calls for operators, without tokens or cache salts."""
+"""The results of the calls for operators, without tokens and cache salts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class EvictionReason(WireEnum):
-    """Why pages were evicted."""
+    """The reason why pages were evicted."""
 
     UNSPECIFIED = 0
     ALLOCATION = 1
@@ -19,28 +19,28 @@ class EvictionReason(WireEnum):
     REQUEST = 2
     """Evict was called."""
     WATERMARK = 3
-    """Some pages are kept free."""
+    """pandod keeps some pages free."""
     QUOTA = 4
-    """Their class of namespaces had to stay within its cap."""
+    """The quota class of the pages had to stay within its cap."""
     FLUSH = 5
     """Flush was called."""
 
 
 @dataclass(frozen=True)
 class Listing(Generic[T]):
-    """The first entries of a list, up to the limit that was asked for."""
+    """The first entries of a list, up to the requested limit."""
 
     items: list[T]
     total: int
-    """How many there are, whether they are listed or not."""
+    """The number of entries, whether they are listed or not."""
 
 
 @dataclass(frozen=True)
 class NamespaceInfo:
-    """One namespace with something cached or locked."""
+    """One namespace that has something cached or locked."""
 
     number: int
-    """Names the namespace as long as something is in it, until pandod ends."""
+    """The number that names the namespace while it has contents, until pandod ends."""
     extra_key: str | None
     has_cache_salt: bool
     bigram: bool
@@ -51,30 +51,33 @@ class NamespaceInfo:
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """One session that is open: an attached worker."""
+    """One open session, which stands for a connected worker."""
 
     session_number: int
-    """Sessions are numbered as they are opened; their ids are secret."""
+    """The number of the session, in the order of opening; session ids are secret."""
     client_name: str
     locks: int
     reserved_pages: int
     age_ms: int
     is_connected: bool
-    """Its connection stands; otherwise it ends soon, unless it is resumed."""
+    """Whether the connection of the session stands. If not, the session ends soon,
+    unless it is resumed."""
     is_attached: bool
-    """It has mapped the pool."""
+    """Whether the session has mapped the pool."""
     locked_blocks: int
-    """Each as often as it is locked."""
+    """The number of locks on blocks; a block that is locked twice counts twice."""
     reserved_blocks: int
     is_internal: bool
-    """It is pandod's own, which copies pages to and from tiers."""
+    """Whether the session belongs to pandod itself, which copies pages to and from
+    tiers."""
     steps: int
-    """How many its calls have taken: a short call is one or two, a large one many."""
+    """The number of steps that the session's calls have taken. A short call takes one
+    or two steps, a large one many."""
 
 
 @dataclass(frozen=True)
 class LockInfo:
-    """One lock that is held."""
+    """One held lock."""
 
     session_number: int
     client_name: str
@@ -85,32 +88,35 @@ class LockInfo:
 
 @dataclass(frozen=True)
 class QuarantineInfo:
-    """A lost session with pages in quarantine, because its processes may still write
-    to them."""
+    """A lost session that has pages in quarantine, because its processes may still
+    write to them."""
 
     session_number: int
     client_name: str
     pages: int
     age_ms: int
-    """Since the session was lost."""
+    """Milliseconds since the session was lost."""
     is_held: bool
-    """A process is known to hold the memory: no time frees the pages meanwhile."""
+    """Whether a process is known to hold the memory. If so, no time limit frees the
+    pages."""
     living_pids: list[int]
-    """Those who attached themselves and that pandod can see; no heirs of theirs."""
+    """The processes that attached by themselves and are visible to pandod. A child that
+    inherited the memory is not among them."""
     has_unwatched: bool
-    """A process that mapped the pool cannot be watched: the quarantine time counts."""
+    """Whether a process that mapped the pool cannot be watched. If so, and the memory
+    is not known to be held, the pages are freed after the quarantine time."""
     locked_blocks: int
     reserved_blocks: int
 
 
 @dataclass(frozen=True)
 class KindInfo:
-    """One generation of a kind of blocks. Counts are since it was made."""
+    """One generation of a kind of blocks. Counts begin when the generation is made."""
 
     kind_number: int
     generation: int
     is_newest: bool
-    """No later generation has taken its place."""
+    """Whether this generation is the newest of its kind."""
     label: str
     identity: bytes
     extra_key: str | None
@@ -118,77 +124,81 @@ class KindInfo:
     key_bytes: int
     shards: int
     block_bytes: int
-    """All shards of a block together."""
+    """The bytes of a block in all shards together."""
     sessions: int
-    """Sessions that have it open."""
+    """The number of sessions that have the kind open."""
     memory_bytes: int
-    """All of its extents together."""
+    """The bytes of all extents of the kind together."""
     evictable_blocks: int
     protected_blocks: int
     reserved_blocks: int
     free_blocks: int
-    """Room for more blocks in its extents."""
+    """The number of further blocks for which the kind's extents have room."""
     hits: int
-    """Keys of look-ups that were ready."""
+    """The number of looked-up keys that were ready."""
     misses: int
     pending: int
-    """Keys of look-ups that were being written."""
+    """The number of looked-up keys whose blocks were being written."""
     published_blocks: int
     evicted_blocks: int
     no_room: int
-    """Keys that a reservation had no room for."""
+    """The number of keys for which a reservation found no room."""
     overdue: int
-    """Blocks that were reserved anew, because they took too long to be written."""
+    """The number of blocks that were reserved again because writing them took
+    too long."""
 
 
 class BlockFate(WireEnum):
-    """Why the block of a key is found or not."""
+    """The fate of the block of a key, which says why the block is found or not."""
 
     UNSPECIFIED = 0
     READY = 1
     PENDING = 2
-    """A live session writes it."""
+    """A live session is writing the block."""
     OVERDUE = 3
-    """It takes too long to be written, reads as missing and may be reserved anew."""
+    """Writing the block takes too long: the block reads as missing, and may be reserved
+    again."""
     EVICTED = 4
-    """It is among the last 65,536 blocks that were evicted."""
+    """The block is among the last 65,536 evicted blocks."""
     NEVER_STORED = 5
-    """It was never published, or was evicted long ago."""
+    """The block was never published, or was evicted long ago."""
 
 
 class BlockEviction(WireEnum):
-    """Why a block was evicted."""
+    """The reason why a block was evicted."""
 
     UNSPECIFIED = 0
     ROOM = 1
     """Another block of its kind needed room."""
     EXTENT = 2
-    """Its extent went to another kind."""
+    """The block's extent went to another kind."""
     KIND_ENDED = 3
-    """Its kind ended."""
+    """The block's kind ended."""
 
 
 @dataclass(frozen=True)
 class BlockExplanation:
-    """Why the block of a key is found or not."""
+    """The explanation why the block of a key is found or not."""
 
     fate: BlockFate
     locks: int
-    """With READY: how often it is locked."""
+    """The number of locks on the block, with READY."""
     followers: int
-    """With READY: the blocks that come after it."""
+    """The number of blocks that come after the block, with READY."""
     age_ms: int
-    """Since it was reserved, with PENDING and OVERDUE, or evicted."""
+    """Milliseconds since the block was reserved, with PENDING and OVERDUE, or was
+    evicted, with EVICTED."""
     evicted_for: BlockEviction
     session_number: int
-    """The writer, with PENDING and OVERDUE; 0 if it is lost."""
+    """The session that writes the block, with PENDING and OVERDUE; 0 if that session is
+    lost."""
     client_name: str
     is_kept: bool
-    """The disk tier has it; also when it is in the memory."""
+    """Whether the disk tier has the block, even if the block memory has it, too."""
 
 
 class MatchEnd(WireEnum):
-    """Why a match ended where it did."""
+    """The reason why a match ended at its end."""
 
     UNSPECIFIED = 0
     COMPLETE = 1
@@ -198,76 +208,80 @@ class MatchEnd(WireEnum):
     DIVERGED = 3
     """The cache continues with other tokens."""
     EVICTED = 4
-    """The next page was cached, and was evicted."""
+    """The next page was cached and then evicted."""
     NEVER_CACHED = 5
-    """The next page is not known: never cached, or evicted long ago."""
+    """The next page is unknown: never cached, or evicted long ago."""
 
 
 class NotLoaded(WireEnum):
-    """Why what a tier has is not loaded."""
+    """The reason why tokens that a tier has are not loaded."""
 
     NONE = 0
-    """There is nothing to load, or it is being loaded."""
+    """There are no such tokens, or they are being loaded."""
     NOT_ASKED = 1
-    """No match has asked for it: see `Load`."""
+    """No match has asked for a load; see `Load`."""
     TOO_FEW = 2
-    """It is less than `--tier-min-load-tokens`."""
+    """There are fewer such tokens than `--tier-min-load-tokens`."""
     NO_ROOM = 3
-    """Other loads, or what is cached of the prompt, leave no room for it."""
+    """Other loads, or the cached part of the prompt, leave no room for a load."""
     NO_MOVER = 4
     """A `pando-mover` that copies pages of the pool is missing."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a prompt matches as far as it does, and no further."""
+    """The explanation why a prompt matches as far as it does, and no further."""
 
     matched_tokens: int
     end: MatchEnd
     diverged_at: int
-    """With DIVERGED: tokens from the start that the cache has in common with the
-    prompt, more than `matched_tokens` when it diverges within a page."""
+    """With DIVERGED, the number of tokens from the start that the cache and the prompt
+    have in common. The number exceeds `matched_tokens` if they diverge within a page.
+    """
     evicted_for: EvictionReason
-    """With EVICTED, like `evicted_ms_ago`."""
+    """The reason of the eviction, with EVICTED, like `evicted_ms_ago`."""
     evicted_ms_ago: int
     is_pending: bool
-    """Another call is computing the next page."""
+    """Whether another call is computing the next page."""
     longer_in_namespaces: list[int]
-    """Numbers of namespaces that have more of these tokens; at most 16."""
+    """The numbers of namespaces that have more of these tokens cached; at most 16."""
     locks: list[LockInfo]
-    """Locks on what matched, at most 100."""
+    """The locks on the matched prefix, at most 100."""
     loadable_tokens: int
-    """Tokens after the match that a tier has."""
+    """The number of tokens after the match that a tier has."""
     loadable_tier: Tier
     not_loaded: NotLoaded
 
 
 @dataclass(frozen=True)
 class TreeNode:
-    """A run of pages in the tree."""
+    """A node of the tree: a run of pages."""
 
     node: int
-    """Names the node in this dump, and its children's `parent`."""
+    """The number that names the node in this dump and is the `parent` of its
+    children."""
     parent: int
-    """0: the root of the namespace."""
+    """The number of the parent node; 0 for the root of the namespace."""
     namespace_number: int
     depth: int
     begin_token: int
-    """Tokens before the node, from the start of the prompt."""
+    """The number of tokens before the node, from the start of the prompt."""
     tokens: int
     pages: int
     locks: int
-    """On it and below it."""
+    """The number of locks on the node and below it."""
     hits: int
-    """Inserts that contained it."""
+    """The number of inserts that contained the node."""
     priority: int
     age_accesses: int
-    """Accesses to the cache since its last one."""
+    """The number of accesses to the cache since the last access to the node."""
 
 
 @dataclass(frozen=True)
 class TreeDump:
+    """The nodes of the tree, as far as the limit of the dump allows."""
+
     nodes: list[TreeNode]
-    """Each after its parent."""
+    """The nodes, each after its parent."""
     omitted: int
-    """Nodes that the limit cut off."""
+    """The number of nodes that the limit cut off."""

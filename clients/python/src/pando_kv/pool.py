@@ -19,13 +19,14 @@ from pando_kv.torch_views import TorchViews
 
 class MappedPool(KvViews[npt.NDArray[Any]]):
     """The KV pool as numpy arrays over the shared memory itself; nothing is copied.
+    Owned by the caller that attached the pool. Any thread may call it; threads
+    synchronise their accesses as for any memory.
 
     A pool on GPUs is available through `torch()` only. Every worker sees at once what
     is written to a page. Write only to pages that the session has reserved, and read
-    only pages that a match or an insert gave you. A mapping belongs to one boot of
-    pandod: when `pool.epoch` differs from `client.epoch`, close it and attach again.
-
-    Any thread may call it; threads synchronise as with any memory.
+    only pages that a match or an insert returned. A mapping belongs to one boot of
+    pandod: if `pool.epoch` differs from `client.epoch`, close the mapping and attach
+    again.
     """
 
     def __init__(
@@ -36,10 +37,10 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
         shards: Sequence[int] | None = None,
         addresses: Sequence[int] = (),
     ) -> None:
-        """Maps those shards, or all, of which `memory` has the (descriptor, bytes) of
-        each, and closes the descriptors.
+        """Maps `shards`, or all shards if that is None. `memory` has the (descriptor,
+        bytes) of every shard of the pool; its descriptors are closed.
 
-        Raises PandoError if they are not the shards of the description.
+        Raises PandoError if the sizes differ from those of the description.
         """
         super().__init__(description, shards)
         self.epoch = epoch
@@ -52,7 +53,8 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
                 device = description.shards[shard].device
                 self._shards[shard] = map_shard(device, *memory[shard], wanted[shard])
         except BaseException:
-            # The error's traceback refers to this object, for as long as it is kept.
+            # The traceback of the error keeps this object alive, so its memory is
+            # unmapped here.
             self.close()
             raise
         finally:
@@ -76,7 +78,7 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
     @property
     def addresses(self) -> tuple[int, ...]:
         """The address of each shard of the pool on its GPU, for `attach_pool`; 0 for
-        one that is not mapped, and for host memory."""
+        host memory and for a shard that is not mapped."""
         return tuple(
             self._shards[shard].address if shard in self._shards else 0
             for shard in range(len(self.description.shards))
@@ -87,20 +89,22 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
         return self
 
     def memory(self, shard: int = 0) -> npt.NDArray[np.uint8]:
-        """All bytes of a shard: (size_bytes,)."""
+        """Returns all bytes of a shard: (size_bytes,). Raises ValueError after close()
+        and for a shard on a GPU."""
         self._check_open()
         self._check_shard(shard)
         return self._shards[shard].array()
 
     def torch(self) -> TorchViews:
-        """The same views as torch tensors, on the shards' devices. Needs torch."""
+        """Returns the same views as torch tensors, on the shards' devices. Needs torch.
+        Raises ValueError after close()."""
         self._check_open()
         return TorchViews(self.description, self._shards)
 
     def close(self) -> None:
-        """Unmaps host memory; raises BufferError while there are views of it.
+        """Unmaps host memory. Raises BufferError while there are views of it.
 
-        A GPU's memory is unmapped with its last tensor.
+        The memory of a GPU is unmapped with its last tensor.
         """
         for shard in reversed(list(self._shards)):
             self._shards[shard].close()
@@ -126,7 +130,8 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
 
 
 def _check_sizes(sizes: list[int], description: PoolDescription) -> None:
-    """A smaller shard would give views that reach beyond its memory."""
+    """Raises PandoError unless the sizes are those of the description: a smaller shard
+    would give views that reach beyond its memory."""
     described = [shard.size_bytes for shard in description.shards]
     if sizes != described:
         raise PandoError(

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class WireEnum(Enum):
-    """An enum of the protocol. A value that only a newer server knows becomes 0."""
+    """An enum of the protocol. A value that only a newer pandod knows becomes 0."""
 
     @classmethod
     def _missing_(cls, value: object) -> WireEnum:
@@ -23,7 +23,8 @@ class WireEnum(Enum):
 
 
 def made(kind: type[T], **fields: Any) -> T:
-    """A frozen dataclass without its __init__, which sets each field by a call."""
+    """Returns a frozen dataclass made without its __init__, which would call a function
+    for each field."""
     result = object.__new__(kind)
     result.__dict__.update(fields)
     return result
@@ -31,96 +32,97 @@ def made(kind: type[T], **fields: Any) -> T:
 
 @dataclass(frozen=True)
 class Namespace:
-    """A closed world of prefixes; nothing is shared between namespaces.
+    """A separate set of prefixes; nothing is shared between namespaces.
 
-    None and the empty string are different values. No namespace at all is the
-    default one, in which both are None.
+    None and the empty string are different values. A call without a namespace uses the
+    default one, in which both fields are None.
     """
 
     extra_key: str | None = None
-    """For example a LoRA id."""
+    """A name for whatever else changes the KV, for example a LoRA id."""
     cache_salt: str | None = None
-    """Isolates tenants that must not learn of each other's prompts."""
+    """A secret that isolates tenants which must not learn of each other's prompts."""
     bigram: bool = False
-    """The cache compares pairs of neighbours (EAGLE): n tokens are n - 1 units, pages
-    hold units, and the tokens of a prefix are counted in units."""
+    """Whether the cache compares pairs of neighbouring tokens (EAGLE): n tokens are n -
+    1 units, pages hold units, and the tokens of a prefix are counted in units."""
 
 
 @dataclass(frozen=True)
 class PrefixHandle:
-    """Names the prefix that a match or an insert ended at. A later call may begin
-    there (`after`) and send only the tokens after it.
+    """The name of a prefix at which a match or an insert ended. A later call may begin
+    there (`after`) and send only the tokens after the prefix.
 
-    Plain data: any worker of the same pandod may use it, in the same namespace. It
-    protects nothing from eviction; once the end of the prefix is evicted, calls with
-    the handle send all tokens.
+    A handle is plain data: any worker of the same pandod may use it, in the same
+    namespace. A handle protects nothing from eviction. When the end of the prefix has
+    been evicted, calls with the handle send all tokens.
     """
 
     epoch: int
     node: int
     tokens: int
-    """Tokens of the prefix, whole pages."""
+    """The number of tokens of the prefix, in whole pages."""
 
 
 @dataclass(frozen=True)
 class PageRoom:
-    """How many pages of the pool no session holds."""
+    """The numbers of pages of the pool that no session holds."""
 
     free: int
     evictable: int
 
 
 class ExpectedReuse(WireEnum):
-    """The expected next use of a prefix: a hint for eviction."""
+    """The expected next use of a prefix, a hint for eviction."""
 
     UNKNOWN = 0
     ENDED = 1
-    """There is none: what only this prefix leads through is evicted first."""
+    """The prefix is not used again. Pages that only this prefix leads through are
+    evicted first."""
     SOON = 2
-    """Within seconds, as after the call of a tool: it is retained, without
-    `retain_seconds` for as long as its quota class may."""
+    """The prefix is used again within seconds, as after the call of a tool. The prefix
+    is retained; without `retain_seconds`, for as long as its quota class allows."""
 
 
 class Load(WireEnum):
-    """How a match treats tokens that are not cached any more, but kept in a tier.
-    Matches that begin after a handle are not looked up there."""
+    """The treatment, by a match, of tokens that are no longer cached but are kept in a
+    tier. Matches that begin after a handle do not look in tiers."""
 
     SERVER_POLICY = 0
-    """They are loaded for matches that lock and have a `pending_wait`."""
+    """The tokens are loaded for matches that lock and have a `pending_wait`."""
     NO = 1
-    """Nothing is loaded; `loadable_tokens` says what could be."""
+    """Nothing is loaded; `loadable_tokens` says how much could be."""
     START = 2
     """A load begins, whether this match waits for it or not."""
 
 
 class Tier(WireEnum):
-    """Where copies of pages are kept outside the pool."""
+    """The places outside the pool that keep copies of pages."""
 
     NONE = 0
     DISK = 1
     HOST = 2
-    """The memory of `pandod`."""
+    """The memory of pandod."""
     SHARED = 3
     """A store that many machines share."""
 
 
 class PendingOutcome(WireEnum):
-    """Whether another call was computing the page after a match, and how the wait for
-    it ended."""
+    """The outcome of a wait for the page after a match, which another call was
+    computing."""
 
     NONE = 0
-    """No worker was computing it."""
+    """No worker was computing the page."""
     NOT_AWAITED = 1
-    """Another call is computing it; this one did not wait."""
+    """Another call is computing the page; this call did not wait."""
     PUBLISHED = 2
     GIVEN_UP = 3
-    """Its owner released its lock, or freed the page."""
+    """The owner of the page released its lock, or freed the page."""
     OWNER_LOST = 4
-    """The session of its owner ended."""
+    """The session of the page's owner ended."""
     TIMED_OUT = 5
-    """`pending_wait` passed."""
+    """The time of `pending_wait` passed."""
     LOADED = 6
-    """It was loaded from a tier meanwhile."""
+    """The page was loaded from a tier meanwhile."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,28 +134,30 @@ class Match(Generic[LockT]):
     """
 
     matched_tokens: int
-    """Tokens of the prefix, from the start of the prompt."""
+    """The number of tokens of the prefix, from the start of the prompt."""
     first_page: int
-    """Pages of the prefix that `after` covers: they did not change. 0 without a handle,
-    and when the handle was gone."""
+    """The number of pages of the prefix that `after` covers; they did not change. 0
+    without a handle, and if the handle was gone."""
     page_ids: Uint32Array
     """The pages of the prefix from `first_page` on, in prompt order."""
     lock: LockT | None
     reserved_page_ids: Uint32Array
-    """Pages for the rest of the prompt, now owned by the session."""
+    """The pages for the rest of the prompt, now reserved for the session."""
     handle: PrefixHandle | None
-    """Where the match ended; None when nothing matched."""
+    """The end of the match; None if nothing matched."""
     pending: PendingOutcome
     generation: int
-    """The session (`client.generation`) in which these page ids are valid."""
+    """The number of the session (`client.generation`) in which these page ids are
+    valid."""
     loadable_tokens: int = 0
-    """Tokens after the match that a tier has; 0 when it was not looked up there."""
+    """The number of tokens after the match that a tier has; 0 if no tier was
+    looked at."""
     loadable_tier: Tier = Tier.NONE
 
 
 @dataclass(frozen=True, eq=False)
 class PrefixQuery:
-    """One prompt of a waiting queue; the fields are those of `match_prefix`."""
+    """One prompt of a waiting queue. The fields are those of `match_prefix`."""
 
     tokens: Any
     namespace: Namespace | None = None
@@ -163,41 +167,48 @@ class PrefixQuery:
 
 @dataclass(frozen=True)
 class PrefixScore:
+    """The score of one `PrefixQuery`: how much of its prompt is cached."""
+
     matched_tokens: int
-    """Tokens of the cached prefix, from the start of the prompt."""
+    """The number of tokens of the cached prefix, from the start of the prompt."""
     is_pending: bool
-    """Another call is computing the page after the match."""
+    """Whether another call is computing the page after the match."""
     loadable_tokens: int = 0
-    """With `tell_loadable`: tokens after the match that a tier has."""
+    """The number of tokens after the match that a tier has, with `tell_loadable`."""
     loadable_tier: Tier = Tier.NONE
 
 
 @dataclass(frozen=True, eq=False)
 class Insert:
+    """The result of an insert."""
+
     existing_tokens: int
-    """Tokens of the call that were cached already."""
+    """The number of tokens of the call that were cached already."""
     canonical_page_ids: Uint32Array
     """The cache's pages for those tokens."""
     page_ids: Uint32Array
-    """The cache's page for every page of the call, from `first_page` on: what the block
-    table should name. `canonical_page_ids`, then the call's own."""
+    """The cache's page for every page of the call, from `first_page` on, to be put in
+    the block table: `canonical_page_ids`, followed by the call's own pages."""
     first_page: int
-    """Pages that `after` covers; 0 without a handle, and when the handle was gone."""
+    """The number of pages that `after` covers; 0 without a handle, and if the handle
+    was gone."""
     freed_duplicates: int
     handle: PrefixHandle | None
-    """Where the insert ended; None when that is the start of the prompt."""
+    """The end of the insert; None if that is the start of the prompt."""
 
 
 @dataclass(frozen=True)
 class Flush:
+    """The result of a flush."""
+
     evicted_pages: int
     protected_pages: int
-    """Locked pages, which stayed."""
+    """The number of locked pages, which stayed in the cache."""
 
 
 @dataclass(frozen=True)
 class PageStates:
-    """How many pages are in each state; they sum to capacity."""
+    """The number of pages in each state. The numbers sum to `capacity`."""
 
     free: int
     reserved: int
@@ -215,13 +226,13 @@ class Gauges:
     pages: PageStates
     epoch: int
     draining: bool
-    """The server admits nothing new."""
+    """Whether pandod admits nothing new."""
     eviction_policy: str
 
 
 @dataclass(frozen=True)
 class CacheCounters:
-    """Counts since pandod started."""
+    """The counts of calls and pages since pandod started."""
 
     matches: int
     query_tokens: int
@@ -251,93 +262,98 @@ class CacheCounters:
 
 @dataclass(frozen=True)
 class QuotaClass:
-    """The pages of one quota class (a class of namespaces)."""
+    """The pages of one quota class, which is a class of namespaces."""
 
     name: str
-    """Empty: the class of all namespaces that no configured class names."""
+    """The name; empty for the class of all namespaces that no configured class
+    names."""
     floor_pages: int
-    """Others never evict its pages below this."""
+    """The number of pages below which other classes never evict this class's pages."""
     cap_pages: int | None
-    """At most so many pages, reserved ones included."""
+    """The largest number of pages, including reserved ones; None if there is no cap."""
     reserved_pages: int
     cached_pages: int
     max_retention_seconds: int
-    """The longest that inserts may retain what they publish."""
+    """The longest time, in seconds, for which inserts may retain a prefix."""
     spared_leaves: int
-    """How often a retained leaf was spared when its turn to be evicted came."""
+    """The number of times that a retained leaf was due for eviction and was spared."""
 
 
 @dataclass(frozen=True)
 class ReuseStats:
-    """Statistics of the reuse of pages, counted in whole pages of prompts."""
+    """The statistics of the reuse of pages, counted in whole pages of prompts."""
 
     requested_pages: int
     hit_pages: int
-    """The requested pages that were cached."""
+    """The number of requested pages that were cached."""
     lru_hit_pages: int
-    """The requested pages that an LRU cache of the same size would have found, without
-    locks and quotas."""
+    """The number of requested pages that an LRU cache of the same size, without locks
+    and quotas, would have found."""
 
 
 @dataclass(frozen=True)
 class BlockFigures:
-    """The block memory. Hits, misses, published and evicted blocks are counted since
-    pandod started."""
+    """The figures of the block memory. Hits, misses, published and evicted blocks are
+    counted since pandod started."""
 
     memory_bytes: int
     used_bytes: int
-    """All extents that kinds have."""
+    """The bytes of all extents that kinds have."""
     kinds: int
     locks: int
     reservations: int
     evictable_blocks: int
     protected_blocks: int
-    """Those that are locked."""
+    """The number of blocks that are locked."""
     reserved_blocks: int
-    """Those that are being written, or were by a session that is lost."""
+    """The number of blocks that are being written, or were being written by a session
+    that is now lost."""
     quarantined_blocks: int
-    """The reserved ones that a process of a lost session may still write to."""
+    """The number of reserved blocks to which a process of a lost session may still
+    write."""
     hits: int
     misses: int
     published_blocks: int
     evicted_blocks: int
     recoveries: int
-    """How often a pandod took these blocks over from one that was killed, crashed or
-    was restarted under a keeper."""
+    """The number of times that a pandod took these blocks over from one that was
+    killed, crashed or was restarted under a keeper."""
 
 
 @dataclass(frozen=True)
 class TierFigures:
-    """One tier that keeps copies of pages. Counts are since pandod started."""
+    """One tier that keeps copies of pages. Counts begin when pandod starts."""
 
     tier: Tier
     capacity_pages: int | None
-    """None for a store that many machines share, as is `held_pages`."""
+    """The capacity in pages; None, like `held_pages`, for a store that many machines
+    share."""
     held_pages: int | None
     page_bytes: int
     stored_pages: int
     loaded_pages: int
     dropped_pages: int
-    """Pages that were not stored, because the tier was too slow."""
+    """The number of pages that were not stored because the tier was too slow."""
     failures: int
-    """Reads and writes that failed, and pages that were damaged."""
+    """The number of failed reads and writes, and of damaged pages."""
     refuses_stores: bool
-    """Nothing is stored there for a while, because that failed repeatedly."""
+    """Whether nothing is stored in the tier for a while, because stores failed
+    repeatedly."""
     refuses_loads: bool
 
 
 @dataclass(frozen=True)
 class MoverFigures:
-    """Whether a `pando-mover` copies the pages of a device."""
+    """The presence of a `pando-mover` that copies the pages of a device."""
 
     device: str
-    """`host`, or a device of the pool."""
+    """The device: `host`, or a device of the pool."""
     is_present: bool
 
 
 @dataclass(frozen=True)
 class Stats:
-    """Figures of the cache, all of one moment."""
+    """The figures of the cache, all of one moment."""
 
     pages: PageStates
     counters: CacheCounters
@@ -348,28 +364,30 @@ class Stats:
     epoch: int
     eviction_policy: str
     waiting_matches: int
-    """Matches that wait for a page that another call computes."""
+    """The number of matches that wait for a page which another call computes."""
     quota_classes: list[QuotaClass]
-    """Those configured, then the one of all others; empty when none is configured, or
-    the caller's credential is limited to namespaces."""
+    """The configured classes, followed by the class of all other namespaces. Empty if
+    none is configured, or if the caller's credential is limited to namespaces."""
     version: str
     """The version of pandod."""
     held_pages: int
-    """Quarantined pages whose memory is known to be held: no time frees them."""
+    """The number of quarantined pages whose memory is known to be held; no time limit
+    frees them."""
     reuse: ReuseStats | None
-    """None while reuse is not learnt."""
+    """The statistics of reuse; None while the learning of reuse is off."""
     blocks: BlockFigures | None
-    """None where there is no block memory."""
+    """The figures of the block memory; None if there is none."""
     tiers: list[TierFigures]
-    """In the order in which they are asked."""
+    """The tiers, in the order in which pandod looks at them."""
     movers: list[MoverFigures]
-    """Empty where pandod copies pages itself."""
+    """The movers; empty if pandod copies pages itself."""
     console_url: str
-    """Empty where there is none."""
+    """The URL of the console; empty if there is none."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:
-    """A dataclass from the fields of the same names, but for those that are given.
+    """Returns a dataclass with the message's fields of the same names, except the
+    fields in `given`.
 
     An optional field that is not set becomes None.
     """

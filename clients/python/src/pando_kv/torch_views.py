@@ -1,4 +1,5 @@
-"""A mapped pool as torch tensors. Importing it needs no torch; using it does."""
+"""A mapped pool as torch tensors. Importing this module needs no torch; using
+it does."""
 
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ from pando_kv.layout import DType, PoolDescription
 
 class TorchViews(KvViews[Any]):
     """The KV pool as torch tensors over its memory, on its devices; nothing is copied.
+    Any thread may use them.
 
-    Made by `MappedPool.torch()`. Tensors have the layout's dtype and strides, and keep
-    the memory mapped. Write only to pages that the session has reserved.
+    `MappedPool.torch()` makes this object. Tensors have the layout's dtype and strides,
+    and keep the memory mapped. Write only to pages that the session has reserved.
     """
 
     def __init__(
@@ -36,7 +38,7 @@ class TorchViews(KvViews[Any]):
         self._memory = {i: memory.view(dtype) for i, memory in self._bytes.items()}
 
     def memory(self, shard: int = 0) -> Any:
-        """All bytes of a shard, as torch.uint8: (size_bytes,)."""
+        """Returns all bytes of a shard, as torch.uint8: (size_bytes,)."""
         self._check_shard(shard)
         return self._bytes[shard]
 

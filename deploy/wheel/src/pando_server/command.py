@@ -20,7 +20,7 @@ from pando_server.run import run
 from pando_server.up import up
 
 _USAGE = __doc__.split("\n\n")[1].removeprefix("usage: ")
-# pandod answers these and ends.
+# Options to which pandod prints an answer and exits.
 _ANSWERED = ("--help", "--version", "--check-config", "--print-config")
 
 

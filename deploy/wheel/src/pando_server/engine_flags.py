@@ -1,7 +1,7 @@
-"""What an engine's command needs to be put on a pool, or on blocks, from what pandod
-says of itself.
+"""Derives the flags that put an engine on a pool, or on blocks, from what pandod
+reports of itself.
 
-docs/engines.md has the same as a table.
+docs/engines.md has the same flags as a table.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ FIRST_PORTS = {"sglang": 30000, "vllm": 8000}
 
 
 class BadCommandError(Exception):
-    """The command is no engine's that Pando has an adapter for, or lacks a word."""
+    """An error: the command starts no engine that Pando has an adapter for, or its port
+    is no number."""
 
 
 def engine_of(command: list[str]) -> str:
-    """For "vllm serve ..." or "python3 -m vllm.entrypoints.openai.api_server ..."."""
+    """Returns the name of the engine that a command starts, such as "vllm serve ..." or
+    "python3 -m vllm.entrypoints.openai.api_server ...". Raises BadCommandError if it
+    starts none."""
     words = [Path(command[0]).name]
     if "-m" in command[:-1]:
         words.append(command[command.index("-m") + 1].split(".")[0])
@@ -38,7 +41,8 @@ def environment_for(address: str, pool: dict[str, Any]) -> dict[str, str]:
 
 
 def block_flags_for(command: list[str]) -> dict[str, str]:
-    """Those that the command lacks for blocks, in order; an empty value is none."""
+    """Returns the flags for blocks that the command lacks, in order. A flag with an
+    empty string takes no value."""
     if engine_of(command) == "sglang":
         linker = {
             "linker": "PandoLinker",
@@ -65,10 +69,10 @@ def block_flags_for(command: list[str]) -> dict[str, str]:
 
 
 def flags_for(command: list[str], pool: dict[str, Any]) -> dict[str, str]:
-    """Those that the command lacks for a pool."""
+    """Returns the flags for a pool that the command lacks, in order."""
     engine = engine_of(command)
     page_tokens = pool["layout"]["page_tokens"]
-    # An open pool has one when its first engine has said its layout.
+    # An open pool has a size only after its first engine has sent a layout.
     has_size = not pool.get("is_open")
     shards = len(pool["shards"])
     if engine == "sglang":
@@ -92,7 +96,9 @@ def flags_for(command: list[str], pool: dict[str, Any]) -> dict[str, str]:
 
 
 def with_port(command: list[str], number: int) -> list[str]:
-    """The command of the engine of this number, whose port is counted up."""
+    """Returns the command of engine `number`, whose port is the command's port, or the
+    engine's default port, plus `number`. Raises BadCommandError if --port is no number.
+    """
     first = FIRST_PORTS[engine_of(command)]
     rest = []
     arguments = iter(command)

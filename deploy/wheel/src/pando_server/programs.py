@@ -1,4 +1,4 @@
-"""Entry points: each becomes the program of its name."""
+"""Entry points, each of which replaces this process by the program of its name."""
 
 import os
 import sys

@@ -23,7 +23,9 @@ from pando_server.programs import path_of
 
 
 def run(options: argparse.Namespace) -> int:
-    """Returns the exit status of the first engine that ends; the others are ended."""
+    """Runs the engines and returns the exit status of the first one that ends; the
+    other engines are then terminated. Returns 2 for a bad command, and 1 without a
+    pandod."""
     try:
         engine_of(options.engine)
         by_port = [with_port(options.engine, number) for number in range(options.n)]
@@ -50,7 +52,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _status(address: str) -> dict[str, Any] | None:
-    """What pandod says of itself; where it does not answer, pandoctl has said why."""
+    """Returns what pandod reports of itself, or None if pandoctl failed and has printed
+    why."""
     where = ["--address", address] if address else []
     asked = subprocess.run(
         [path_of("pandoctl"), *where, "status", "-o", "json"],
@@ -84,5 +87,5 @@ def _run_all(commands: list[list[str]], environment: dict[str, str]) -> int:
     stop()
     for engine in engines:
         engine.wait()
-    # As a shell has it: 128 and the signal.
+    # A shell reports a signal in the same way: as 128 plus the signal's number.
     return code if code >= 0 else 128 - code

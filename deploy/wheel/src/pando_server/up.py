@@ -16,14 +16,16 @@ from pando_server.programs import path_of
 
 
 def up(arguments: list[str]) -> int:
-    """Returns pandod's exit status where it does not start, else 0."""
+    """Starts pandod under a keeper and returns 0, also if a pandod serves at the
+    address already. If pandod does not start, returns its exit status, or 1 if it was
+    killed."""
     options = subprocess.run(
         [path_of("pandod"), *arguments, "--print-config"],
         stdout=subprocess.PIPE,
         text=True,
     )
     if options.returncode != 0:
-        return options.returncode  # pandod has said why
+        return options.returncode  # pandod has printed why
     address = f"unix:{_value_of('socket', options.stdout)}"
     if _ask(address, "health") is not None:
         print(f"pandod serves already at {address}; these options are not used")
@@ -45,13 +47,14 @@ def up(arguments: list[str]) -> int:
 
 
 def _value_of(option: str, config: str) -> str:
-    """From what --print-config prints, which is a line for each option."""
+    """Returns the value of an option from the output of --print-config, which has a
+    line for each option; an option without a line is empty."""
     found = re.search(rf"^{option}: (.*?)  # ", config, re.MULTILINE)
     return found[1].strip("\"'") if found else ""
 
 
 def _console_of(address: str) -> str:
-    """As the pandod that serves there says."""
+    """Returns the console URL that the pandod at the address reports, or "off"."""
     status = _ask(address, "status", "-o", "json")
     if status is None:
         return "unknown, because pandoctl status fails"
@@ -59,7 +62,7 @@ def _console_of(address: str) -> str:
 
 
 def _ask(address: str, *command: str) -> bytes | None:
-    """The answer of pandoctl; None where it fails."""
+    """Returns the output of pandoctl, or None if it failed."""
     asked = subprocess.run(
         [path_of("pandoctl"), "--address", address, *command], capture_output=True
     )
@@ -67,8 +70,8 @@ def _ask(address: str, *command: str) -> bytes | None:
 
 
 def _start(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path, str]:
-    """The keeper of a pandod that is ready, or a keeper that has ended; its log; and
-    how pandod was killed, if it was."""
+    """Starts a keeper and its pandod. Returns the keeper's process, which has ended if
+    pandod did not start; the log; and how pandod was killed, or ""."""
     descriptor, log = tempfile.mkstemp(prefix="pandod-", suffix=".log")
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -76,8 +79,9 @@ def _start(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path, str]:
     ):
         path = f"{folder}/notify"
         manager.bind(path)
-        # An exception, while the keeper is being started, would leave it behind: it
-        # does not get the terminal's signals itself.
+        # An exception here would leave the keeper running, because the keeper has a
+        # session of its own and does not get the terminal's signals. Interrupts are
+        # therefore recorded and raised later.
         interrupts: list[int] = []
         before = signal.signal(signal.SIGINT, lambda n, _: interrupts.append(n))
         process = subprocess.Popen(
@@ -100,8 +104,8 @@ def _start(arguments: list[str]) -> tuple[subprocess.Popen[bytes], Path, str]:
 def _wait_until_ready(
     process: subprocess.Popen[bytes], manager: socket.socket, interrupts: list[int]
 ) -> str:
-    """Or until the keeper has ended, or is to be. Returns how pandod was killed, if it
-    was."""
+    """Waits until pandod is ready, the keeper has ended, or an interrupt has come.
+    Returns how pandod was killed, or ""."""
     manager.settimeout(0.1)
     while process.poll() is None and not interrupts:
         try:
@@ -110,7 +114,7 @@ def _wait_until_ready(
             continue
         if "READY=1" in said:
             break
-        # One that is killed as it starts would be started again without end.
+        # The keeper would restart forever a pandod that is killed while it starts.
         process.kill()
         process.wait()
         return said.removeprefix("STATUS=")

@@ -1,8 +1,8 @@
-"""The seams between Pando and engines: the releases that each was tested with, and what
-it leans on in them.
+"""The seams between Pando and engines: the tested releases of each engine, and the
+parts of the engine that each seam needs.
 
-Engines change their insides from release to release. A seam is checked when an engine
-loads it, before anything of it is imported.
+Engines change their internals from release to release. An adapter calls require_seam()
+when its engine loads it, before it imports any of its own modules.
 """
 
 from __future__ import annotations
@@ -16,17 +16,20 @@ from dataclasses import dataclass
 from pando_kv._seams.changes import changes
 
 _TRY_ANYWAY = "PANDO_ANY_ENGINE_VERSION"
-# A sentence names so many changes; `make test-engines NEWEST=1` names all.
+# An error names at most so many changes; `make test-engines NEWEST=1` names all.
 _MOST_CHANGES = 3
 
 
 @dataclass(frozen=True)
 class Seam:
+    """The engine of one adapter, and what was tested of that engine. Immutable."""
+
     engine: str
     versions: tuple[str, ...]
-    """The ones that were tested."""
+    """The versions of the engine that were tested."""
     leans_on: str = ""
-    """The module here that has the names; empty where sources are compared."""
+    """The module of this package that lists the names which the seam needs; empty if
+    the engine's sources are compared instead."""
 
 
 SEAMS = {
@@ -38,14 +41,15 @@ SEAMS = {
         "SGLang", ("0.5.22", "0.5.23"), "sglang_prefix_cache"
     ),
     "PandoLinker": Seam("SGLang", ("0.5.23",), "sglang_linker"),
-    # It has made no releases: these are commits.
+    # mini-SGLang has no releases, so its versions are commits.
     "pando_kv.minisgl": Seam("mini-SGLang", ("20fcd7f",)),
 }
 
 
 def require_seam(name: str, version: str | None = None) -> None:
-    """Raises RuntimeError, in one sentence, where the engine is not of a release that
-    was tested, or is not as that was. `version` is the engine's own word else."""
+    """Raises RuntimeError, in one sentence, if the engine's release was not tested or
+    if parts of the engine differ from the tested ones. `version` overrides the version
+    that the engine states itself. PANDO_ANY_ENGINE_VERSION=1 turns the check off."""
     if os.environ.get(_TRY_ANYWAY) == "1":
         return
     seam = SEAMS[name]
@@ -61,7 +65,8 @@ def require_seam(name: str, version: str | None = None) -> None:
 
 
 def changes_of(name: str) -> list[str]:
-    """The parts of the installed engine that are not as the seam needs them."""
+    """Returns the differences between the installed engine and the parts that the seam
+    needs, each as a part of a sentence."""
     module = SEAMS[name].leans_on
     if not module:
         return []

@@ -1,4 +1,4 @@
-"""Compares what a seam leans on with what is installed."""
+"""The comparison of the names that a seam needs with the installed engine."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import Any
 
 
 def changes(leans_on: Mapping[str, str | None]) -> list[str]:
-    """A part of a sentence for each name that is not there, or has other parameters.
+    """Returns a part of a sentence for each name that is missing or has other
+    parameters.
 
-    `leans_on` has for each name, as `module:name`, its parameters, separated by blanks;
-    those in brackets are there in some releases only. None: it is there, be it as a
-    field.
+    `leans_on` maps each name, written `module:name`, to its parameters, separated by
+    blanks; a parameter in brackets exists in some releases only. For a name that maps
+    to None it is enough that the name exists, for example as an annotated field.
     """
     found = [_change(name, parameters) for name, parameters in leans_on.items()]
     return [change for change in found if change]

@@ -1,4 +1,4 @@
-"""The parts of SGLang that PandoLinker overrides, hooks and calls."""
+"""The parts of SGLang that PandoLinker overrides, hooks or calls."""
 
 from __future__ import annotations
 

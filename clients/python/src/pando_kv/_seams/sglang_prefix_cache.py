@@ -1,4 +1,4 @@
-"""The parts of SGLang that `--radix-cache-backend pando` overrides, hooks and calls."""
+"""The parts of SGLang that `--radix-cache-backend pando` overrides, hooks or calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _UPDATER = (
     "SchedulerWeightUpdaterManager."
 )
 
-# They change weights, in part perhaps, and do not always say so afterwards.
+# These methods change weights, perhaps only some of them, and SGLang does not always
+# report a change afterwards.
 WEIGHT_UPDATES = tuple(
     _UPDATER + name
     for name in (

@@ -1,4 +1,4 @@
-"""The parts of vLLM that PandoConnector overrides and calls; some are private."""
+"""The parts of vLLM that PandoConnector overrides or calls; some are private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of vLLM that PandoOffloadingSpec overrides and calls."""
+"""The parts of vLLM that PandoOffloadingSpec overrides or calls."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ LEANS_ON: dict[str, str | None] = {
     "vllm.platforms:current_platform": None,
     "vllm.platforms.interface:Platform.is_cpu": "self",
     "vllm.config:ModelConfig.use_mla": None,
-    # On a GPU.
+    # DeviceCopies calls these, for blocks in the memory of a GPU.
     _COPIES + "__init__": (
         "self gpu_tensors cpu_tensors blocks_per_chunk layer_refs_per_group gpu_to_cpu "
         "canonical_layout host_memory_is_pinned"

@@ -1,18 +1,20 @@
-"""mini-SGLang over Pando, without a copy: its KV tensors are the mapped pool, its free
-pages are those that the session has reserved, and its prefix cache is Pando's index.
+"""mini-SGLang over Pando, without copies. mini-SGLang's KV tensors are the mapped pool,
+its free pages are pages that the session has reserved, and its prefix cache is the
+index of pandod.
 
-mini-SGLang has no plug-ins. A server is started by `python3 -m pando_kv.minisgl.serve`,
-which takes mini-SGLang's own arguments; where a program makes an `LLM`, it calls
-`use_pando()` before. PANDO_ADDRESS says where pandod is, else it is at the default
-socket. Importing this loads nothing of mini-SGLang.
+mini-SGLang has no plug-ins. `python3 -m pando_kv.minisgl.serve` starts a server and
+takes mini-SGLang's own arguments; a program that makes an `LLM` calls `use_pando()`
+first. PANDO_ADDRESS is the address of pandod; without it the default socket is used.
+Importing this package loads nothing of mini-SGLang.
 """
 
 from __future__ import annotations
 
 
 def use_pando() -> None:
-    """Puts Pando in the place of mini-SGLang's KV pool and cache, for each Scheduler
-    and LLM that this process makes from now on."""
+    """Replaces mini-SGLang's KV pool and prefix cache by Pando, for each Scheduler and
+    LLM that this process makes from now on. Raises RuntimeError if this mini-SGLang is
+    not the one that was tested."""
     from pando_kv.minisgl.seams import replace_pool_and_cache
 
     replace_pool_and_cache()

@@ -1,9 +1,9 @@
-"""mini-SGLang's cache manager, whose prefix cache is Pando's index.
+"""mini-SGLang's cache manager, with the index of pandod as its prefix cache.
 
-The way of a request: `match_req` locks its prefix and reserves pages for all the rest
-of its prompt and of its output, one call; `cache_req` publishes what is computed, after
-the prompt and at the end, when it also releases the lock. mini-SGLang never takes a
-request back, so all pages are reserved before it is admitted.
+`match_req` locks the cached prefix of a request, and reserves pages for the rest of the
+prompt and for the whole output, in one call. `cache_req` publishes computed pages after
+the prompt and at the end, when it also releases the lock. mini-SGLang never preempts a
+request, so all its pages are reserved before it is admitted.
 """
 
 from __future__ import annotations
@@ -22,38 +22,43 @@ from pando_kv._wire import Uint32Array
 from pando_kv.minisgl.kv_cache import session
 from pando_kv.sglang.calls import Calls, ToPublish
 
-# Pages that are kept for the requests to come, at most.
+# The most spare pages that are kept for later requests.
 _STASH_PAGES = 64
 
 
 @dataclass(eq=False)
 class Held:
-    """What a request holds of Pando, from its match until its end.
+    """The lock and pages of one request, from its match until its end. The request's
+    handle owns it; the scheduler's thread alone uses it.
 
-    Without a lock, where Pando gave none, it publishes nothing.
+    If `lock_id` is 0, pandod gave no lock, and the request publishes nothing.
     """
 
     lock_id: int
     tokens: int
-    """How long the prefix is that the lock protects: whole pages, matched, then
-    published."""
+    """The tokens of the prefix that the lock protects. They fill whole pages, which
+    were matched or published."""
     page_ids: Uint32Array
-    """The pages that were matched."""
+    """The pages of the matched prefix."""
     prompt_tokens: int
     promised: int
-    """Free pages that it has yet to take."""
+    """The number of free pages that the request has yet to take."""
     is_over: bool = False
     duplicates: list[torch.Tensor] = field(default_factory=list)
-    """Slots of own pages, still read, of what another worker had published first."""
+    """First slots of the request's own pages whose content another session had
+    published first. The request still reads them, so they become free at its end."""
 
 
 @dataclass(frozen=True, eq=False)
 class PandoHandle(BaseCacheHandle):  # type: ignore[misc]
+    """mini-SGLang's reference to the match of one request, which the request owns."""
+
     held: Held
     page_size: int
 
     def get_matched_indices(self) -> torch.Tensor:
-        """The slots of the match."""
+        """Returns the slots of the match, one for each matched token: int32, on the
+        CPU."""
         pages = torch.from_numpy(self.held.page_ids.astype(np.int32))
         slots = pages[:, None] * self.page_size
         slots = slots + torch.arange(self.page_size, dtype=torch.int32)
@@ -61,16 +66,17 @@ class PandoHandle(BaseCacheHandle):  # type: ignore[misc]
 
 
 class PandoCacheManager(CacheManager):  # type: ignore[misc]
-    """`free_slots` are pages that the session has reserved and that hold nothing, by
-    their first slot: no other worker can take them.
+    """The cache manager of one mini-SGLang scheduler, which owns it; the scheduler's
+    thread alone calls it.
 
-    Made by mini-SGLang's scheduler, whose thread alone calls it.
+    `free_slots` has the first slot of each page that the session has reserved and that
+    holds nothing. No other session can take these pages.
     """
 
     def __init__(
         self, num_pages: int, page_size: int, page_table: torch.Tensor, type: str
     ) -> None:
-        # Not super().__init__(), which makes a prefix cache and free pages of its own.
+        # super().__init__() is not called: it makes a prefix cache and free pages.
         self.device = page_table.device
         self.num_pages = num_pages
         self.page_size = page_size
@@ -83,8 +89,11 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
     # Admission.
 
     def match_req(self, req: Any) -> MatchResult:
+        """Locks the cached prefix and reserves pages for the rest of the request. If
+        there is no room or no answer, the match is empty and `available_size` is 0,
+        so mini-SGLang does not admit the request."""
         self._trim()
-        # At least one token must be computed.
+        # The model must compute at least one token, so the last one is not matched.
         whole = (req.input_len - 1) // self.page_size * self.page_size
         prompt = _tokens(req.input_ids[:whole])
         needed = div_ceil(req.input_len + req.output_len, self.page_size)
@@ -108,14 +117,15 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
 
     @property
     def available_size(self) -> int:
-        """Asked only whether the last match may be admitted: if it has its pages."""
+        """Returns a size that mini-SGLang compares with what the last match needs, to
+        decide on its admission: unlimited if its pages are reserved, or else 0."""
         return sys.maxsize if self._is_admitted else 0
 
     def lock(self, handle: PandoHandle) -> None:
-        """Nothing: the match has locked."""
+        """Does nothing, because the match has locked the prefix."""
 
     def unlock(self, handle: PandoHandle) -> None:
-        """Nothing: the end of the request unlocks."""
+        """Does nothing, because the end of the request releases the lock."""
 
     def allocate_paged(self, reqs: list[Any]) -> None:
         for req in reqs:
@@ -139,7 +149,7 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
     def cache_req(self, req: Any, *, finished: bool) -> None:
         held = req.cache_handle.held
         if held.is_over:
-            # Aborted; the step that was under way ends only now.
+            # The request was aborted during a step, and that step ends only now.
             return
         held.is_over = finished
         row = self.page_table[req.table_idx]
@@ -157,8 +167,9 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
             held.promised = 0
 
     def _written(self, req: Any) -> int:
-        """Tokens whose KV is complete. mini-SGLang counts the step that is under way as
-        done; the prompt is written when its first token has come of it."""
+        """Returns the number of tokens whose KV is complete. mini-SGLang counts the
+        step under way as done, so `cached_len` may be too large; the KV of the prompt
+        is complete when the first token of the output is known."""
         known = len(req.input_ids)
         if known <= req.cache_handle.held.prompt_tokens:
             return 0
@@ -167,7 +178,8 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
     def _publish(
         self, req: Any, held: Held, row: torch.Tensor, end: int, *, is_last: bool
     ) -> int:
-        """Returns up to which token pages are the request's no more."""
+        """Publishes the pages of tokens from `held.tokens` to `end`. Returns the token
+        up to which the pages no longer belong to the request."""
         slots = row[held.tokens : end : self.page_size]
         page_ids = (slots // self.page_size).cpu().numpy().astype(np.uint32)
         tokens = _tokens(req.input_ids[held.tokens : end])
@@ -188,16 +200,16 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
     # Pages.
 
     def _add(self, page_ids: Uint32Array) -> None:
-        """Pages that the session has reserved."""
+        """Adds pages that the session has reserved."""
         slots = (
             torch.from_numpy(page_ids.astype(np.int32)).to(self.device) * self.page_size
         )
         self.free_slots = torch.cat((self.free_slots, slots))
 
     def _trim(self) -> None:
-        """Gives back what is spare, but for a stash, when it has become much. A step
-        that is under way may still write there, and the next owner's device does not
-        wait for this one."""
+        """Gives spare pages back, except for a stash, if more than twice the stash are
+        spare. Waits for the GPU first: a step under way may still write to these pages,
+        and the GPU of the next owner does not wait for this one."""
         stash = max(1, min(_STASH_PAGES, self.num_pages // _STASH_PAGES))
         spare = len(self.free_slots) - self._promised
         if spare <= 2 * stash:
@@ -208,7 +220,8 @@ class PandoCacheManager(CacheManager):  # type: ignore[misc]
         self.calls.free((given // self.page_size).cpu().numpy().astype(np.uint32))
 
     def check_integrity(self) -> None:
-        """Called when no request is left."""
+        """Raises RuntimeError if pages are still promised or a page is free twice. To
+        be called when no request is left."""
         self._trim()
         if self._promised != 0:
             raise RuntimeError(f"{self._promised} pages are promised to no request")

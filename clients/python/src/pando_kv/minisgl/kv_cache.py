@@ -1,4 +1,4 @@
-"""mini-SGLang's KV tensors over Pando's memory."""
+"""mini-SGLang's KV tensors as views of the mapped pool."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from pando_kv._same_device import require_same_device
 from pando_kv.errors import LayoutMismatchError
 from pando_kv.torch_views import TorchViews
 
-# For the start; a step waits no longer than SCHEDULER_PATIENCE.
+# Seconds that a call at the start may take; a step waits SCHEDULER_PATIENCE at most.
 _TIMEOUT = 30.0
 
 
 @functools.cache
 def session() -> Client:
-    """The session of this process; opened by the first call."""
+    """Returns the client that holds this process's session. The first call opens it,
+    and raises UnavailableError if pandod does not answer within _TIMEOUT seconds."""
     return Client(
         name=f"mini-sglang {os.getpid()}",
         timeout=_TIMEOUT,
@@ -38,8 +39,9 @@ def session() -> Client:
 
 
 class PandoKVCache(BaseKVCachePool):  # type: ignore[misc]
-    """Its keys and values of a layer are views of the mapped pool: slot s of
-    mini-SGLang is slot s of Pando, and nothing is allocated."""
+    """mini-SGLang's KV cache, whose keys and values are views of the mapped pool. Slot
+    s of mini-SGLang is slot s of the pool, and nothing is allocated. mini-SGLang's
+    engine owns it, and its thread alone calls it."""
 
     def __init__(
         self, views: TorchViews, dtype: torch.dtype, device: torch.device
@@ -49,10 +51,11 @@ class PandoKVCache(BaseKVCachePool):  # type: ignore[misc]
         self._device = device
 
     def k_cache(self, index: int) -> torch.Tensor:
-        """K of a layer: (pages, tokens of a page, KV heads, head size)."""
+        """Returns the keys of a layer: (pages, page tokens, KV heads, head size)."""
         return self._views.keys(index)
 
     def v_cache(self, index: int) -> torch.Tensor:
+        """Returns the values of a layer, in the shape of `k_cache`."""
         return self._views.values(index)
 
     def store_kv(
@@ -82,8 +85,10 @@ class PandoKVCache(BaseKVCachePool):  # type: ignore[misc]
 
 
 def pages_of_pool(engine: Any, old_free_memory: int, config: Any) -> int:
-    """In the place of mini-SGLang's Engine._determine_num_pages, which goes by the
-    memory that is free: --num-pages, else those of the pool but for its page 0."""
+    """Returns --num-pages if it was given, or else the number of the pool's pages
+    without page 0. Replaces mini-SGLang's Engine._determine_num_pages, which computes
+    the number from the free memory. Raises ValueError if the engine does not fit an
+    open pool."""
     if config.num_page_override is not None:
         return int(config.num_page_override)
     pool = at_start(lambda: session().pool)
@@ -100,8 +105,10 @@ def make_kv_cache(
     dtype: torch.dtype,
     device: torch.device,
 ) -> PandoKVCache:
-    """In the place of mini-SGLang's create_kvcache_pool. `num_pages` has one more than
-    --num-pages, for rows of a batch that are padding: Pando's page 0."""
+    """Returns the KV cache over the mapped pool. Replaces mini-SGLang's
+    create_kvcache_pool. `num_pages` is --num-pages + 1: padding rows of a batch write
+    to one more page, which is the pool's page 0. Raises ValueError if the engine does
+    not fit the pool, or computes on another device than the pool's."""
     pool = _attach(model_config, page_size, dtype)
     capacity = pool.description.capacity_pages
     if num_pages != capacity:
@@ -115,8 +122,8 @@ def make_kv_cache(
 
 
 def _attach(model_config: Any, page_size: int, dtype: torch.dtype) -> MappedPool:
-    """Maps the pool, which takes the layout of this engine if it is open. Raises
-    ValueError where the engine does not fit."""
+    """Maps the pool. An open pool first takes the layout of this engine. Raises
+    ValueError if the engine does not fit the pool or is not supported."""
     if get_tp_info().size != 1:
         raise ValueError("mini-SGLang on Pando does not support --tp-size above 1")
     if str(dtype) not in PLAIN_DTYPES:
@@ -143,7 +150,7 @@ def _attach_once(
         return client.attach_pool(
             expected_layout=layout,
             model=model,
-            # All that mini-SGLang takes from the model's configuration.
+            # The fields are all that mini-SGLang reads of the model's configuration.
             model_digest=model_digest(dataclasses.asdict(model_config), dtype=dtype),
         )
     except LayoutMismatchError as error:
@@ -155,8 +162,9 @@ def _attach_once(
 
 
 class PandoGraphRunner(GraphRunner):  # type: ignore[misc]
-    """Padding rows of a batch write to page 0, which no session is ever given, instead
-    of to a last page of mini-SGLang's own."""
+    """mini-SGLang's graph runner, with padding rows of a batch that write to page 0.
+    mini-SGLang's own would write to the last page, which a session may have; pandod
+    gives page 0 to no session. mini-SGLang's engine owns it."""
 
     def __init__(self, *, dummy_req: Any, **others: Any) -> None:
         get_global_ctx().page_table[dummy_req.table_idx].fill_(0)

@@ -1,4 +1,4 @@
-"""The parts of mini-SGLang that are replaced, and the check that they were tested."""
+"""The replacement of parts of mini-SGLang, and the check that those were tested."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pando_kv._seams import SEAMS, require_seam
 
 _SEAM = "pando_kv.minisgl"
 
-# The modules that the adapter replaces or leans on. mini-SGLang has made no releases,
-# so these sources are its version.
+# The modules whose parts the adapter replaces or needs. mini-SGLang has no releases, so
+# a digest of these sources serves as its version.
 _MODULES = (
     "minisgl.engine.engine",
     "minisgl.engine.graph",
@@ -24,7 +24,8 @@ _TESTED_DIGEST = "af7e78bc46d0"
 
 
 def replace_pool_and_cache() -> None:
-    """Raises RuntimeError where mini-SGLang is not the one that was tested."""
+    """Replaces mini-SGLang's KV pool, graph runner and cache manager by Pando's. Raises
+    RuntimeError if this mini-SGLang is not the one that was tested."""
     digest = source_digest()
     (commit,) = SEAMS[_SEAM].versions
     version = commit if digest == _TESTED_DIGEST else f"of other sources, {digest}"
@@ -47,6 +48,7 @@ def replace_pool_and_cache() -> None:
 
 
 def source_digest() -> str:
+    """Returns a digest of the sources of the modules in _MODULES."""
     digest = hashlib.sha256()
     for name in _MODULES:
         digest.update(inspect.getsource(importlib.import_module(name)).encode())

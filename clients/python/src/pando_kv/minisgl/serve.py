@@ -1,7 +1,7 @@
-"""mini-SGLang's server, on Pando: `python3 -m pando_kv.minisgl.serve ARGUMENTS`.
+"""mini-SGLang's server over Pando: `python3 -m pando_kv.minisgl.serve ARGUMENTS`.
 
-Its schedulers are processes that are spawned: they import this module, too, and so
-have Pando in place before they make anything.
+The server spawns its schedulers as processes. Each of them imports this module as well,
+so `use_pando()` runs in it before it makes its pool.
 """
 
 from pando_kv.minisgl import use_pando

@@ -1,9 +1,11 @@
-"""SGLang over Pando, without a copy: its KV tensors are the mapped pool, its free pages
-are those that the session has reserved, and its prefix cache is Pando's index.
+"""SGLang's prefix cache over Pando, without a copy.
 
-Chosen by `--radix-cache-backend pando`; docs/engines-sglang.md says the rest. SGLang
-finds this package by its entry points and calls the two functions below in each of its
-processes. Importing it loads nothing of SGLang.
+SGLang's KV tensors are views of the mapped pool, its free pages are pages that the
+session has reserved, and its prefix cache is Pando's index.
+
+`--radix-cache-backend pando` chooses this backend; docs/engines-sglang.md describes it.
+SGLang finds this package by its entry points and calls `activate` and `register` in
+each of its processes. Importing this package imports nothing of SGLang.
 """
 
 from __future__ import annotations
@@ -12,24 +14,28 @@ import os
 import sys
 
 ADDRESS = "PANDO_ADDRESS"
-"""Where pandod listens, if not at the default socket."""
+"""Environment variable: the address of pandod. The default is pandod's socket."""
 MODEL = "PANDO_MODEL"
-"""The model's name as pandod's --model has it, where it is not the served name."""
+"""Environment variable: the model's name in pandod's --model, if it differs from
+SGLang's served model name."""
 TOKEN = "PANDO_TOKEN"
-"""The bearer token, where pandod wants one."""
+"""Environment variable: the bearer token, if pandod requires one."""
 WAIT_MS = "PANDO_WAIT_MS"
-"""How long a request may stay in the queue while a tier loads its prompt."""
+"""Environment variable: the milliseconds for which a request may stay in the queue
+while a tier loads its prompt."""
 
 BACKEND = "pando"
-"""The name after --radix-cache-backend."""
+"""The value of --radix-cache-backend."""
 _FLAG = "--radix-cache-backend"
 SEAM = f"{_FLAG} {BACKEND}"
 
 
 def activate() -> str | None:
-    """Entry point `sglang.srt.platforms`: the class that gives SGLang its KV pool and
-    allocator. None, SGLang's own choice, where neither the address is set nor the
-    command line names the backend."""
+    """Returns the name of the platform class that gives SGLang its KV pool and
+    allocator. SGLang calls it through the entry point `sglang.srt.platforms`.
+
+    Returns None, which leaves the choice to SGLang, if neither the address is set nor
+    the command line names the backend, and on devices other than CPU and CUDA."""
     if not os.environ.get(ADDRESS) and not _is_chosen(sys.argv):
         return None
     if os.environ.get("SGLANG_USE_CPU_ENGINE") == "1":
@@ -42,7 +48,8 @@ def activate() -> str | None:
 
 
 def _is_chosen(arguments: list[str]) -> bool:
-    """Processes that SGLang spawns have the arguments of the first one, too."""
+    """Returns whether the command line chooses the backend. Processes that SGLang
+    spawns have the same arguments as the first one."""
     pairs = zip(arguments, [*arguments[1:], ""], strict=True)
     return any(
         (flag, value) == (_FLAG, BACKEND) or flag == f"{_FLAG}={BACKEND}"
@@ -51,7 +58,8 @@ def _is_chosen(arguments: list[str]) -> bool:
 
 
 def register() -> None:
-    """Entry point `sglang.srt.plugins`: names the backend, and hooks in."""
+    """Registers the backend's name and the hooks. SGLang calls it through the entry
+    point `sglang.srt.plugins`."""
     from pando_kv.sglang.hooks import register_hooks
 
     register_hooks()

@@ -1,4 +1,4 @@
-"""SGLang's allocator over the pages that the session has reserved."""
+"""SGLang's allocator, which hands out pages that the session has reserved."""
 
 from __future__ import annotations
 
@@ -13,46 +13,50 @@ from sglang.srt.mem_cache.prefill_budget import PrefillBudget
 
 from pando_kv._wire import Uint32Array
 
-# Pages asked for at once where decoding needs one, at most; and of a small pool one
-# in so many.
+# When decoding needs a page, the allocator reserves up to _STASH_PAGES at once, but at
+# most the pages of the pool divided by _STASH_SHARE.
 _STASH_PAGES = 64
 _STASH_SHARE = 64
 
-# Seconds for which the last request that decodes waits for a page before it is
-# retracted, and between two looks whether there is one.
+# Both are seconds. The last request that decodes waits _LAST_WAIT for a page before it
+# is retracted, and looks for one every _PAUSE.
 _LAST_WAIT = 1.0
 _PAUSE = 0.01
 
 
 @dataclass(frozen=True)
 class Shortage:
-    """There is no page for the last request that decodes."""
+    """A lack of pages for the last request that decodes."""
 
     request: Any
     until: float
-    """By then it has waited long enough."""
+    """The time, on the allocator's clock, at which the request has waited long
+    enough."""
 
 
 class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
-    """`free_pages` are pages that the session has reserved and that hold nothing: no
-    other worker can take them. Nothing is counted on that is not among them.
+    """SGLang's paged allocator over reserved pages.
 
-    Made by SGLang, which knows no Pando by then; PandoPrefixCache adopts it. Not
-    thread-safe: SGLang's scheduler is one thread.
+    `free_pages` are pages that the session has reserved and that hold nothing, so no
+    other worker can take them. The allocator counts on no other pages.
+
+    SGLang makes and owns it, before Pando's cache exists; PandoPrefixCache then sets
+    `cache`. Not thread-safe: only the scheduler's thread uses it.
     """
 
     cache: Any = None
-    """The PandoPrefixCache."""
+    """The PandoPrefixCache, once it exists."""
     free_pages: torch.Tensor
     clock = staticmethod(time.monotonic)
     shortage: Shortage | None = None
-    """Since it was asked for pages to decode before."""
+    """The current shortage; None since the last time that there were enough pages."""
     owned = 0
-    """Reserved pages of the session: those here, and those of requests that are not
-    published."""
+    """The number of pages that the session has reserved: the free ones, and those of
+    requests that are not published."""
 
     def clear(self) -> None:
-        """Gives back what is free. At the start there is nothing."""
+        """Gives the free pages back to pandod. At SGLang's first call there are none,
+        and there is no cache."""
         if self.cache is not None:
             self._give_back(len(self.get_all_free_pages()))
         super().clear()
@@ -66,11 +70,12 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         return len(self.free_pages) + int(self.num_staged_pages)
 
     def spare_pages(self) -> int:
-        """Free pages that are not promised to a prompt which was admitted."""
+        """Returns the number of free pages that are not promised to an admitted
+        prompt."""
         return self.free_page_count() - int(self.cache.promised_pages())
 
     def add(self, page_ids: Uint32Array) -> None:
-        """Pages that the session has reserved."""
+        """Adds pages that the session has reserved to the free ones."""
         if not page_ids.size:
             return
         self.owned += page_ids.size
@@ -78,7 +83,8 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         self.free_pages = torch.cat((self.free_pages, added))
 
     def secure(self, pages: int) -> bool:
-        """Whether so many pages are spare, if need be after asking for more."""
+        """Returns whether at least `pages` pages are spare. Reserves more pages first
+        if they are not."""
         short = pages - self.spare_pages()
         if short > 0:
             self.cache.publish_along()
@@ -86,13 +92,15 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         return self.spare_pages() >= pages
 
     def trim(self) -> None:
-        """Gives back what is spare, but for a stash, when it has become much."""
+        """Gives spare pages back, except for one stash, once there are more than two
+        stashes."""
         spare = self.spare_pages()
         if spare > 2 * self.stash_pages:
             self._give_back(spare - self.stash_pages)
 
     def take_spare(self) -> Uint32Array:
-        """What trim() would give back, for a call that frees it along with others."""
+        """Takes and returns the pages that trim() would give back. The caller's next
+        call frees them."""
         spare = self.spare_pages()
         if spare <= 2 * self.stash_pages:
             return np.empty(0, np.uint32)
@@ -103,8 +111,9 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
             self.cache.calls.free(self._take(pages))
 
     def _take(self, pages: int) -> Uint32Array:
-        """Out of the free pages, when nothing writes to them any more: another worker
-        may be given them at once, and its device does not wait for ours."""
+        """Removes `pages` pages from the free ones and returns them. Waits until the
+        device no longer writes to them, because pandod may give them to another worker
+        at once, whose device does not wait for ours."""
         self.cache.fence.now().wait()
         self.merge_and_sort_free()
         keep = len(self.free_pages) - pages
@@ -113,12 +122,12 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         page_ids: Uint32Array = taken.cpu().numpy().astype(np.uint32)
         return page_ids
 
-    # SGLang's scheduler calls these.
+    # SGLang's scheduler calls the methods below.
 
     def create_prefill_budget(
         self, tree_cache: Any, *, num_mixed_decode_tokens: int = 0
     ) -> PrefillBudget:
-        # The queue is looked at anew.
+        # A new pass over the queue begins, so matches of the last pass are dropped.
         tree_cache.drop_unused_matches()
         tree_cache.calls.look()
         return PandoPrefillBudget(
@@ -140,7 +149,8 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
             before = (prefix_lens_cpu + page - 1) // page
             after = (seq_lens_cpu + page - 1) // page
             num_new_pages = int((after - before).sum())
-        # Reserved with the match; if it was not, this is the last chance to get them.
+        # The match reserves these pages. If it did not, this is the last chance to
+        # reserve them.
         short = num_new_pages - self.free_page_count()
         if short > 0:
             self.add(self.cache.calls.allocate(short))
@@ -155,8 +165,8 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         )
 
     def evict_to_free_tokens(self, tree_cache: Any, num_tokens: int) -> None:
-        """Nothing: alloc_extend and check_decode_capacity see to it, and `num_tokens`
-        overestimates what is needed."""
+        """Does nothing: alloc_extend and check_decode_capacity reserve the pages that
+        are needed, and `num_tokens` overestimates them."""
 
     def check_decode_capacity(
         self,
@@ -166,12 +176,14 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         requests: Any = None,
         spec_algorithm: Any = None,
     ) -> bool:
-        """The scheduler retracts requests until this is so."""
+        """Returns whether there are pages for `num_tokens` more tokens. The scheduler
+        retracts requests until there are."""
         return self._can_decode(num_tokens)
 
     def waits_to_decode(self, batch: Any) -> bool:
-        """Whether this step is to be left out, because the last request waits for a
-        page: retracted, it would lose to others what it has computed."""
+        """Returns whether this step is to be left out because the last request waits
+        for a page. If that request were retracted, others could take the pages that it
+        has computed."""
         if batch.batch_size() != 1:
             return False
         if self._can_decode(batch.new_tokens_required_next_decode()):
@@ -189,14 +201,15 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
         return True
 
     def _shortage_of(self, request: Any) -> Shortage:
-        """Begins now, unless it has begun."""
+        """Returns the shortage of the request, which begins now unless it has begun."""
         if self.shortage is None or self.shortage.request is not request:
             self.shortage = Shortage(request, self.clock() + _LAST_WAIT)
         return self.shortage
 
     def _lasts(self, shortage: Shortage) -> bool:
-        """Whether to wait on, as rank 0 says. While pandod is away, nothing that is
-        computed could be published."""
+        """Returns whether the wait goes on, as rank 0 decides. The wait has no time
+        limit while pandod is away, because a retracted request could not publish what
+        it has computed."""
         calls = self.cache.calls
         is_time_left = self.clock() < shortage.until or calls.is_away
         is_wanted = shortage.request.to_finish is None
@@ -204,9 +217,10 @@ class PandoAllocator(PagedTokenToKVPoolAllocator):  # type: ignore[misc]
 
 
 class PandoPrefillBudget(PrefillBudget):  # type: ignore[misc]
-    """Admission is reservation: a prompt whose pages are not reserved is not admitted,
-    however many pages are free or evictable at the moment. What SGLang counts beyond
-    the prompt, tokens to be generated, stays its estimate."""
+    """A prefill budget that admits a prompt only if its pages are reserved, however
+    many pages are free or evictable at the moment. SGLang's estimate of the tokens that
+    will be generated stays as it is. The allocator makes one for each pass over the
+    queue; the scheduler's thread alone uses it."""
 
     def check_prefill(self, **asked: Any) -> tuple[bool, int | None]:
         if self.tree_cache.take_refusal():
@@ -217,5 +231,6 @@ class PandoPrefillBudget(PrefillBudget):  # type: ignore[misc]
         )
 
     def available_chunk_tokens(self, chunk_limit: int) -> int:
-        """The pages of the whole prompt were reserved with its first chunk."""
+        """Returns `chunk_limit` as it is: the pages of the whole prompt were reserved
+        with its first chunk."""
         return chunk_limit

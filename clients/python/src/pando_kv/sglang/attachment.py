@@ -1,4 +1,4 @@
-"""This process's session with pandod, and the pool mapped into it."""
+"""The session of this process with pandod, and the pool that is mapped into it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,27 @@ from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._side_calls import wait_seconds
 from pando_kv.sglang import MODEL, TOKEN, WAIT_MS
 
-# For the start; a step waits no longer than SCHEDULER_PATIENCE.
+# The seconds for which a call at the start waits. A call in a scheduler step waits for
+# at most SCHEDULER_PATIENCE.
 _TIMEOUT = 30.0
 
 
 @dataclass(frozen=True)
 class Attachment:
+    """A session with pandod and the shard of the pool that it has mapped."""
+
     client: Client
     pool: MappedPool
 
 
 @functools.cache
 def session() -> Client:
-    """The session of this process; opened by the first call."""
+    """Returns the session of this process. The first call opens it."""
     return connect()
 
 
 def connect() -> Client:
-    """A session of the caller's own."""
+    """Opens a session that belongs to the caller."""
     return Client(
         name=f"sglang {os.getpid()}",
         timeout=_TIMEOUT,
@@ -39,7 +42,8 @@ def connect() -> Client:
 
 
 def wait() -> float:
-    """How many seconds a request may wait for what a tier loads."""
+    """Returns the seconds for which a request may wait while a tier loads its prompt.
+    Raises ValueError if PANDO_WAIT_MS is invalid."""
     value: float | str = os.environ.get(WAIT_MS) or "0"
     with contextlib.suppress(ValueError):
         value = float(value)
@@ -47,8 +51,8 @@ def wait() -> float:
 
 
 def attach(layout: KvLayout, served_model: str, digest: str, shard: int) -> Attachment:
-    """Maps a shard of the pool. Raises LayoutMismatchError, which names the field,
-    where pandod has another layout, another model or another configuration of it."""
+    """Maps a shard of the pool. Raises LayoutMismatchError, which names the field, if
+    pandod has another layout, another model or another configuration of the model."""
     client = session()
     pool = client.attach_pool(
         expected_layout=layout,

@@ -1,7 +1,7 @@
-"""What the prefix cache asks of Pando, in plain data.
+"""The calls of the prefix cache to pandod, with plain data as arguments and answers.
 
-With several tensor-parallel ranks each runs a scheduler of its own, and all must
-decide alike: rank 0 asks, and the others get what it was told.
+Each tensor-parallel rank runs a scheduler of its own, and all schedulers must decide
+alike. Therefore only rank 0 calls pandod, and shares the answers with the other ranks.
 """
 
 from __future__ import annotations
@@ -39,17 +39,19 @@ T = TypeVar("T")
 _log = logging.getLogger("pando_kv.sglang")
 
 _NO_PAGES = np.empty(0, np.uint32)
-# There is no room, or pandod drains: what waits asks again in its next step.
+# Errors that say that there is no room, or that pandod drains. A waiting request asks
+# again in the next step.
 _NOT_NOW = (PoolExhaustedError, QuotaExceededError, SessionLimitError, DrainingError)
 
 
 class PandoLostError(RuntimeError):
-    """The session is over, and with it every page of this engine."""
+    """The error that ends the engine: its session is lost, and with it every page, or a
+    call has failed in an unexpected way."""
 
 
 @dataclass(frozen=True)
 class Admission:
-    """A locked prefix, and pages for the rest of the prompt."""
+    """A locked prefix, and the reserved pages for the rest of its prompt."""
 
     tokens: int
     page_ids: Uint32Array
@@ -59,8 +61,9 @@ class Admission:
 
 @dataclass(frozen=True)
 class ToPublish:
-    """Pages after the lock, which moves along, or with `is_last` is released.
-    Duplicates stay the engine's, but those of the last publication."""
+    """Pages to be published, which follow the locked prefix. The lock moves to their
+    end; with `is_last` it is released. Duplicates remain the engine's, except those of
+    the last publication, which pandod frees."""
 
     lock_id: int
     tokens: Uint32Array
@@ -72,15 +75,19 @@ class ToPublish:
 
 @dataclass(frozen=True)
 class Publication:
+    """The answer to one publication."""
+
     existing: Uint32Array
-    """The cache's pages of what was cached already, the front of what was published."""
+    """The cache's pages for those tokens, at the front of the publication, that were
+    cached already."""
     is_answered: bool = True
-    """Otherwise it is unknown what became of the pages."""
+    """Whether pandod answered. If not, the state of the pages is unknown."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a call brought, or why it brought nothing, and the room there is."""
+    """The result of a call, as rank 0 shares it: a value, or the reason in `lost` for
+    which the engine must end, and the room in the pool."""
 
     value: Any
     lost: str = ""
@@ -88,36 +95,41 @@ class Answer:
 
 
 class Calls:
-    """Failures are answers here: an engine must go on. None stands for a call that
-    failed, with the reason in the log. PandoLostError ends the engine: its pages are
-    void.
+    """The calls of one rank to pandod. Owned by PandoPrefixCache; the scheduler's
+    thread alone uses it, and all ranks make the same calls.
+
+    The engine must go on when a call fails, so a failed call is logged and returns None
+    or an empty result. Any call may raise PandoLostError, which ends the engine.
     """
 
     def __init__(
         self, client: Client | None, share: Callable[[Any], Any], wait: float = 0.0
     ) -> None:
-        """`client` is None on the ranks that follow; `share` gives rank 0's object to
-        every rank. `wait` is how many seconds a request may wait for what a tier
-        loads, the same on all ranks."""
+        """Asks for the room in the pool. `client` is None on all ranks but rank 0.
+        `share` returns rank 0's object on every rank. `wait` is the number of seconds
+        for which a request may wait while a tier loads its prompt; it must be the same
+        on all ranks."""
         self._client = client
         self.may_wait = wait > 0
         self._tier_waits = None if client is None else TierWaits(client, wait)
         self._share = share
         self._locks: dict[int, Lock] = {}
-        self._batch: Batch | None = None  # what goes with the next call
+        # The publications that go along with the next call.
+        self._batch: Batch | None = None
         self._generation = 0 if client is None else client.generation
         self._told: PageRoom | None = None
         self.room = PageRoom(0, 0)
         self.room = self._ask(_room_of) or self.room
 
     def look(self) -> None:
-        """Brings `room` up to date, without a call."""
+        """Updates `room` from the gauge page, without a call of pandod."""
         self.room = self._ask(room_now) or self.room
 
     def held_back(
         self, queue: Container[str], first: Mapping[str, Callable[[], Prompt]]
     ) -> set[str]:
-        """The first requests of the queue, as far as a tier loads their prompts."""
+        """Returns the ids of those requests in `first` that a tier still loads prompts
+        for. Ends the waits of requests that are not in `queue` any more."""
         waits = self._tier_waits
         if waits is not None:
             waits.begin_step()
@@ -134,9 +146,12 @@ class Calls:
     def admit(
         self, tokens: Uint32Array, namespace: Namespace | None, reserve_tokens: int
     ) -> Admission | None:
-        """Locks the longest cached prefix and reserves the rest; None when there is no
-        room, no answer, or a pandod that drains: nothing is held then. Where Pando does
-        not take the match, pages without it."""
+        """Locks the longest cached prefix and reserves pages for `reserve_tokens`
+        tokens.
+
+        Returns None, with nothing held, if there is no room, pandod drains or does not
+        answer. If pandod rejects the match as invalid, only reserves pages and returns
+        an admission without a lock."""
 
         def call(client: Client) -> Admission | None:
             try:
@@ -177,7 +192,8 @@ class Calls:
         return asked.result()
 
     def score(self, queries: Sequence[PrefixQuery]) -> list[int]:
-        """Cached tokens of each prompt; nothing is held or touched."""
+        """Returns the number of cached tokens of each prompt: 0 for all if the call
+        fails. Nothing is held or touched."""
 
         def call(client: Client) -> list[int]:
             self._begin_batch()
@@ -188,8 +204,10 @@ class Calls:
     def publish(
         self, wanted: Sequence[ToPublish], *, goes_along: bool = False
     ) -> list[Callable[[], Publication | None]]:
-        """Does not wait: each of what it returns does, once. None of that: nothing was
-        done. With `goes_along` all goes with the next call."""
+        """Begins the publications without waiting for them. Returns one function for
+        each, to be called once: it waits for the answer, and returns None if nothing
+        was published. With `goes_along` the publications are sent with the next
+        call."""
         if self._client is None:
             return [self._publication(each, None) for each in wanted]
         self._batch = self._batch or self._client.batch()
@@ -219,7 +237,7 @@ class Calls:
     def _begin_batch(self) -> None:
         batch, self._batch = self._batch, None
         if batch is not None:
-            # The answers have the error.
+            # Each answer of the batch raises the error, too.
             with contextlib.suppress(PandoError):
                 batch.begin()
 
@@ -245,16 +263,18 @@ class Calls:
 
     @property
     def is_away(self) -> bool:
-        """Whether pandod is; known to rank 0 alone."""
+        """Whether pandod is away. Only rank 0 knows; on other ranks it is False."""
         return self._client is not None and self._client.is_away
 
     def agree(self, is_so: T) -> T:
-        """What rank 0 says, on all ranks."""
+        """Returns rank 0's value on all ranks."""
         return self._ask(lambda _: is_so)  # type: ignore[return-value]
 
     def release(self, lock_ids: Sequence[int]) -> None:
+        """Releases the locks in one call."""
+
         def call(client: Client) -> None:
-            # A call that was not answered may have released it.
+            # An earlier call that was not answered may have released the lock.
             with contextlib.suppress(UnknownLockError):
                 client.unlock(*(self._locks.pop(lock_id) for lock_id in lock_ids))
 
@@ -262,7 +282,8 @@ class Calls:
             self._ask(call)
 
     def allocate(self, pages: int) -> Uint32Array:
-        """As many as there is room for."""
+        """Reserves up to `pages` pages, as many as there is room for, and returns
+        them."""
 
         def call(client: Client) -> Uint32Array:
             self._begin_batch()
@@ -293,15 +314,16 @@ class Calls:
         except SessionLostError as error:
             return Answer(None, lost=_what_now(error))
         except AwayError:
-            pass  # which was logged when it went
+            pass  # The client logged it when pandod went away.
         except PandoError as error:
             _log.warning("pandod: %s; going on without it", error)
         except Exception as error:
-            # The other ranks wait for an answer.
+            # The other ranks wait for an answer, so an exception must not escape here.
             _log.exception("a call of pandod has failed")
             return Answer(None, lost=f"a call of pandod has failed: {error!r}")
         told, self._told = self._told, client.room
-        # Not every answer tells it; what was read since is newer than the last one.
+        # Not every answer tells the room. If this one did not, self.room may be newer,
+        # since it may have been read from the gauge page.
         if self._told is None or self._told is told:
             return Answer(value, room=self.room)
         return Answer(value, room=self._told)
@@ -317,7 +339,8 @@ def _room_of(client: Client) -> PageRoom:
 
 
 def _scores(client: Client, queries: Sequence[PrefixQuery]) -> list[int]:
-    """In halves when all are more tokens than pandod takes at once."""
+    """Returns the score of each query. Splits the queries in halves if together they
+    have more tokens than pandod takes at once."""
     try:
         return [score.matched_tokens for score in client.match_prefixes(queries)]
     except InvalidRequestError:

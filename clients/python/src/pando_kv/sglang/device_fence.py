@@ -1,4 +1,4 @@
-"""When the device has done what was queued for it."""
+"""Fences, which tell when the device has done the work that was queued for it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 
 class Moment(Protocol):
-    """A place in the work queued for the device."""
+    """A position in the work that is queued for the device."""
 
     def is_past(self) -> bool: ...
 
@@ -14,14 +14,18 @@ class Moment(Protocol):
 
 
 class DeviceFence(Protocol):
+    """A source of moments for one device. Owned by PandoPrefixCache; the scheduler's
+    thread alone uses it."""
+
     unwritten_tokens: int
-    """The last tokens of a finished request that a step under way may still write."""
+    """The number of last tokens of a finished request that a running step may still
+    write."""
 
     def now(self) -> Moment: ...
 
 
 class Past:
-    """The moment of a device that is done when a call returns."""
+    """A moment of a device whose work is done when the call that queued it returns."""
 
     def is_past(self) -> bool:
         return True
@@ -31,7 +35,7 @@ class Past:
 
 
 class NoFence:
-    """For a CPU, and where each step is awaited before the next is scheduled."""
+    """The fence of a CPU, and of a GPU whose steps end before the next is scheduled."""
 
     unwritten_tokens = 0
 
@@ -40,6 +44,8 @@ class NoFence:
 
 
 class StreamMoment:
+    """A moment that an event on a stream of the device marks."""
+
     def __init__(self, event: Any) -> None:
         self._event = event
 
@@ -51,9 +57,10 @@ class StreamMoment:
 
 
 class StreamFence:
-    """For a GPU whose steps overlap with scheduling: follows the steps' stream."""
+    """The fence of a GPU whose steps overlap with scheduling. The events are recorded
+    on the stream of the steps."""
 
-    # SGLang learns of a request's end when its next step is under way already.
+    # SGLang learns that a request has ended when the next step is already running.
     unwritten_tokens = 1
 
     def __init__(self, stream: Any) -> None:

@@ -1,4 +1,4 @@
-"""Registers the backend's name and the hooks when SGLang starts."""
+"""The backend's name and the hooks, which are registered when SGLang starts."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def _rank_in_one_call(
     *rest: Any,
     **named: Any,
 ) -> None:
-    """SGLang matches each waiting request by itself to rank them."""
+    """Scores all waiting requests in one call before SGLang ranks them. SGLang alone
+    would match each request by itself."""
     from sglang.srt.managers.schedule_policy import CacheAwarePolicy
 
     from pando_kv.sglang.prefix_cache import PandoPrefixCache
@@ -89,8 +90,8 @@ def _rank_in_one_call(
 def _hold_back(
     original: Callable[..., Any], scheduler: Any, *given: Any, **named: Any
 ) -> Any:
-    """While requests are chosen, those whose prompts a tier loads are not in the queue:
-    the others are admitted as if these came later."""
+    """Removes the requests whose prompts a tier loads from the queue while SGLang
+    chooses requests. SGLang then admits the others as if these came later."""
     from pando_kv.sglang.prefix_cache import PandoPrefixCache
 
     cache, queue = scheduler.tree_cache, scheduler.waiting_queue
@@ -104,7 +105,8 @@ def _hold_back(
     try:
         return original(scheduler, *given, **named)
     finally:
-        # In their places; at the end those that had to make room for others.
+        # Requests that were in the queue keep their places. Running requests that
+        # SGLang has preempted meanwhile go to the end.
         left, before = scheduler.waiting_queue, set(queue)
         stay = held.union(left)
         scheduler.waiting_queue = [request for request in queue if request in stay]
@@ -112,7 +114,8 @@ def _hold_back(
 
 
 def _wait_for_a_page(original: Callable[..., Any], scheduler: Any, batch: Any) -> Any:
-    """None: nothing is decoded in this step."""
+    """Returns None while the last request waits for a page: SGLang then decodes nothing
+    in this step."""
     from pando_kv.sglang.allocator import PandoAllocator
 
     allocator = scheduler.token_to_kv_pool_allocator
@@ -122,14 +125,15 @@ def _wait_for_a_page(original: Callable[..., Any], scheduler: Any, batch: Any) -
 
 
 def _retract_the_last(original: Callable[..., Any], batch: Any) -> Any:
-    """SGLang aborts the last request: no other that runs has pages to give back. Here
-    other engines have, so that it waits in the queue for them."""
+    """Retracts the last request instead of aborting it. SGLang aborts it because no
+    other running request has pages to give back; with Pando other engines have, so the
+    request waits for them in the queue."""
     from pando_kv.sglang.prefix_cache import PandoPrefixCache
 
     cache = batch.tree_cache
     if not isinstance(cache, PandoPrefixCache):
         return original(batch)
-    # A request with beams cannot be retracted.
+    # SGLang cannot retract a request with beams.
     cache.retractable = [
         request
         for request in batch.reqs
@@ -147,7 +151,8 @@ def _retract_the_last(original: Callable[..., Any], batch: Any) -> Any:
 def _publish_together(
     original: Callable[..., Any], scheduler: Any, *given: Any, **named: Any
 ) -> Any:
-    """SGLang checkpoints the requests of a batch one by one."""
+    """Publishes the requests of a batch in one call. SGLang checkpoints them one by
+    one."""
     from pando_kv.sglang.prefix_cache import PandoPrefixCache
 
     cache = scheduler.tree_cache
@@ -160,7 +165,8 @@ def _publish_together(
 def _say_what_is_before(
     original: Callable[..., None], wrapper: Any, node: Any, *rest: Any, **named: Any
 ) -> None:
-    """SGLang offers the pages of a node, and does not say which page they follow."""
+    """Gives the linker a way to find the page before a node's first page. SGLang offers
+    the pages of a node without naming that page."""
     linker = _linker_of(wrapper.cache)
     if linker is None:
         return original(wrapper, node, *rest, **named)
@@ -174,9 +180,9 @@ def _say_what_is_before(
 
 
 def _linker_of(cache: Any) -> Any:
-    """The PandoLinker of SGLang's own tree; None where there is none."""
+    """Returns the PandoLinker of SGLang's own tree, or None if it has none."""
     linker = getattr(getattr(cache, "linker", None), "cache_linker", None)
-    # Where it was not loaded, it is another one.
+    # If PandoLinker's module was never imported, the linker is not a PandoLinker.
     ours = sys.modules.get("pando_kv.sglang.linker.linker")
     if ours is None or not isinstance(linker, ours.PandoLinker):
         return None
@@ -184,13 +190,14 @@ def _linker_of(cache: Any) -> Any:
 
 
 def _expect_other_weights(updater: Any, *_: Any, **__: Any) -> None:
-    """KV of other weights must not be matched any more, whatever becomes of the
-    update."""
+    """Gives the weights a new, unique version before an update. KV of the old weights
+    must not be matched any more, even if the update fails."""
     _set_weights(updater, uuid.uuid4().hex)
 
 
 def _name_weights(_: None, updater: Any, weight_version: str | None) -> None:
-    """Engines that were given the same name of the version share again."""
+    """Takes the version's name after an update. Engines that were given the same name
+    share their KV again; without a name this engine shares with no other."""
     if weight_version:
         _set_weights(updater, weight_version)
     else:

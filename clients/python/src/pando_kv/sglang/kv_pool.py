@@ -1,4 +1,4 @@
-"""SGLang's KV tensors over Pando's memory."""
+"""SGLang's KV tensors, which are views of Pando's pool."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pando_kv.sglang.pool_size import tokens_of
 
 
 def model_digest_of(server_args: Any) -> str:
-    """The digest of the model, as SGLang computes with it."""
+    """Returns the digest of the model with the settings that SGLang computes with."""
     model = ModelConfig.from_server_args(server_args)
-    # This rope depends on the longest context that the engine admits.
+    # A longrope embedding depends on the longest context that the engine admits.
     is_by_length = "longrope" in str(model.hf_config.to_dict())
     return model_digest(
         model.hf_config.to_dict(),
@@ -35,8 +35,9 @@ def model_digest_of(server_args: Any) -> str:
 
 
 def say_layout(configurator: Any) -> PoolDescription:
-    """The pool, which takes the layout of this engine if it is open. `configurator` is
-    SGLang's KVCacheConfigurator, before it makes a KV pool."""
+    """Returns the description of the pool. An open pool takes this engine's layout
+    first. `configurator` is SGLang's KVCacheConfigurator before it makes a KV pool.
+    Raises ValueError if the engine does not fit the pool."""
     model, parallel = configurator.model_config, get_parallel()
     _refuse_pages(
         configurator.kv_cache_dtype,
@@ -55,7 +56,7 @@ def say_layout(configurator: Any) -> PoolDescription:
 
 
 def _attach(*, dtype: torch.dtype, **shape: int) -> Attachment:
-    """Maps the shard of this rank. Raises ValueError where this engine does not fit."""
+    """Maps the shard of this rank. Raises ValueError if the engine does not fit."""
     return at_start(lambda: _attach_once(dtype, shape))
 
 
@@ -92,7 +93,8 @@ def _attach_once(dtype: torch.dtype, shape: dict[str, int]) -> Attachment:
 def _refuse_pages(
     dtype: torch.dtype, page_size: int, head_sizes: tuple[int, int]
 ) -> None:
-    """`head_sizes` are those of keys and of values."""
+    """Raises ValueError if the pool cannot have pages of this kind. `head_sizes` are
+    the head size of the keys and the head size of the values."""
     _refuse(
         (str(dtype) not in PLAIN_DTYPES, f"--kv-cache-dtype {dtype}"),
         (head_sizes[0] != head_sizes[1], "values of another size than keys"),
@@ -107,14 +109,15 @@ def _refuse(*checks: tuple[bool, str]) -> None:
 
 
 def _flags_for(pool: PoolDescription) -> str:
-    """Of an engine on the pool."""
+    """Returns the flags that an engine on the pool needs."""
     size = pool.layout.page_tokens
     return f"--page-size {size} --max-total-tokens {tokens_of(pool)}"
 
 
 class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
-    """Its keys and values of a layer are views of the mapped pool: slot s of SGLang is
-    slot s of Pando, and nothing is allocated. Made by SGLang on each rank."""
+    """SGLang's KV pool, whose keys and values are views of the mapped pool: slot s of
+    SGLang is slot s of Pando, and nothing is allocated. SGLang makes and owns one on
+    each rank."""
 
     attachment: Attachment
 
@@ -123,7 +126,7 @@ class PandoKVPool(MHATokenToKVPool):  # type: ignore[misc]
         self.attachment = self._attach()
         rank = get_parallel().tp_rank
         views = self.attachment.pool.torch()
-        # The class that this one replaces sets these, too.
+        # The method of the base class, which this one replaces, sets these, too.
         self.k_scale_buffer = self.v_scale_buffer = None
         self.native_k_scale_buffer = self.native_v_scale_buffer = None
         self.dq_k_buffer = self.dq_v_buffer = None

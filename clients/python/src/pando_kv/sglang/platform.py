@@ -1,4 +1,4 @@
-"""SGLang's own platforms, but for the KV pool, its size and the paged allocator."""
+"""SGLang's platforms with Pando's KV pool, pool size and paged allocator."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from pando_kv.sglang import BACKEND, SEAM
 
 
 class _OnPando:
-    """Pando's pool where it was chosen, and SGLang's own otherwise."""
+    """A mixin for SGLang's platforms that returns Pando's pool and allocator if the
+    backend was chosen, and SGLang's own otherwise."""
 
     def apply_server_args_defaults(self, server_args: Any) -> None:
         super().apply_server_args_defaults(server_args)  # type: ignore[misc]
@@ -23,7 +24,7 @@ class _OnPando:
             take_sizes_of_pool(server_args)
 
     def get_kv_pool_cls(self, *, kind: str) -> Any:
-        # Also asked for pools that the model does not have.
+        # SGLang also asks for kinds of pools that the model does not have.
         if get_memory().radix_cache_backend != BACKEND or kind != "mha":
             return super().get_kv_pool_cls(kind=kind)  # type: ignore[misc]
         require_seam(SEAM)

@@ -1,4 +1,5 @@
-"""How large SGLang takes its KV memory to be: as the pool is, whatever is free."""
+"""The size of SGLang's KV memory: the size of the pool, however much device memory is
+free."""
 
 from __future__ import annotations
 
@@ -9,19 +10,20 @@ from pando_kv import PoolDescription
 from pando_kv.sglang import BACKEND
 from pando_kv.sglang.attachment import connect
 
-# More bytes than any pool has: --max-total-tokens alone says how many tokens there are.
+# More bytes than any pool has, so that --max-total-tokens alone limits the tokens.
 _NO_LIMIT = 1 << 60
 
 
 def tokens_of(pool: PoolDescription) -> int:
-    """Page 0 is no engine's."""
+    """Returns the tokens for which the pool has room. Page 0 is not counted, because
+    engines never use it."""
     return (pool.capacity_pages - 1) * pool.layout.page_tokens
 
 
 def take_sizes_of_pool(server_args: Any) -> None:
-    """Fills in --page-size and --max-total-tokens where they were not given. What was
-    given is compared with the pool when that is attached. An open pool has a size when
-    this engine has said its layout: see leave_kv_to_pool."""
+    """Sets --page-size and --max-total-tokens from the pool if they were not given.
+    Given values are compared with the pool when the engine attaches it. An open pool
+    has no size until an engine has said its layout, see leave_kv_to_pool."""
     with connect() as client:
         pool = client.pool
     if server_args.page_size is None:
@@ -33,12 +35,16 @@ def take_sizes_of_pool(server_args: Any) -> None:
 def leave_kv_to_pool(
     original: Callable[..., int], configurator: Any, pre_model_load_memory: int
 ) -> int:
-    """SGLang's bytes for KV are what its weights and activations leave of the memory
-    that was free. Of Pando's pool it allocates none. Raises ValueError where
-    activations have too little room."""
+    """Returns the bytes that SGLang may plan for KV: the size of the pool, or a number
+    without effect if --max-total-tokens limits the tokens.
+
+    `original` is SGLang's own computation: the free memory less weights and
+    activations. Its result is not used with this backend, because SGLang allocates none
+    of Pando's pool. Raises ValueError if too little memory is free for activations, or
+    if the engine does not fit the pool."""
     from sglang.srt.runtime_context import get_memory, get_schedule
 
-    # Models of another kind are refused later, and until then allocate.
+    # Other kinds of models are refused later. Until then SGLang allocates their KV.
     is_on_pool = get_memory().radix_cache_backend == BACKEND and not (
         configurator.use_mla_backend
         or configurator.is_hybrid_swa

@@ -1,10 +1,10 @@
 """SGLang's prefix cache, which is Pando's index.
 
-SGLang's "nodes" are HeldPrefix objects here, one for each match of a request. The way
-of a request: `match_prefix` locks its prefix and reserves pages for the rest of its
-prompt, one call; `checkpoint` publishes what it has computed, the last one also
-releases the lock, one call. What is published stays in the request's own row, so a
-publication may be late and changes nothing under a step that runs.
+SGLang's "nodes" are HeldPrefix objects here, one for each match of a request.
+`match_prefix` locks the prefix of a request and reserves pages for the rest of its
+prompt in one call. `checkpoint` publishes the pages that the request has computed; the
+last one also releases the lock, in the same call. Published pages stay in the request's
+own row, so a late publication changes nothing under a step that runs.
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ from pando_kv.sglang.device_fence import DeviceFence, NoFence, StreamFence
 from pando_kv.sglang.held_prefix import HeldPrefix
 from pando_kv.sglang.publisher import Publisher, as_tokens, whole_pages
 
-# Between what a caller gave as extra_key and the version of the weights.
+# The separator between the extra_key of a request and the version of the weights.
 _WEIGHTS = "\x1fweights="
-# What is loaded for requests further behind may be evicted before their turn.
+# The number of requests, from the front of the queue, that may load from a tier. Pages
+# loaded for later requests could be evicted before their turn.
 _LOADED_AHEAD = 32
 
 
 class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
-    """Made by SGLang's scheduler, which it serves and whose thread alone calls it. On
-    each tensor-parallel rank there is one, and all take the same steps."""
+    """The prefix cache of one SGLang scheduler, which makes and owns it and whose
+    thread alone calls it. Each tensor-parallel rank has one, and all take the same
+    steps."""
 
     def __init__(self, context: Any) -> None:
         params = context.params
@@ -55,14 +57,16 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         self.disable = False
         self.sliding_window_size = None
         self.weights = ""
-        """Version of the weights, once they are others than at the start."""
+        """The version of the weights; empty while they are those of the start."""
         self.calls = _calls(context)
         self.fence = _fence(context)
         self.root_node = HeldPrefix()
         self.retractable: list[Any] = []
-        """Requests that run again if the step under way retracts them."""
-        self._matches: list[HeldPrefix] = []  # of this pass, used or not
-        self._growing: list[HeldPrefix] = []  # whose prompts have not all their pages
+        """The requests that will run again if the current step retracts them."""
+        # The matches of the current pass over the queue, used or not.
+        self._matches: list[HeldPrefix] = []
+        # The matches of prompts that do not have all their pages yet.
+        self._growing: list[HeldPrefix] = []
         self._scores: dict[str, int] | None = None
         self._is_refused = False
         self._publisher = Publisher(self)
@@ -103,27 +107,29 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         return _result(held.tokens, held)
 
     def _pages_at_first(self, request: Any) -> tuple[int, int]:
-        """For the prompt, and with a page of what comes after it."""
+        """Returns the number of pages for the prompt, and for the prompt with the first
+        tokens after it, at most one page of them."""
         prompt = len(request.full_untruncated_fill_ids)
         left = request.sampling_params.max_new_tokens - len(request.output_ids)
         first = prompt + max(0, min(left, self.page_size))
         return -(-prompt // self.page_size), -(-first // self.page_size)
 
     def take_refusal(self) -> bool:
-        """Whether the last match found no room for its prompt."""
+        """Returns whether the last match was refused, for example for lack of room, and
+        forgets it."""
         is_refused, self._is_refused = self._is_refused, False
         return is_refused
 
     def drop_unused_matches(self) -> None:
-        """Gives back what the last pass matched and did not admit."""
+        """Gives back the matches of the last pass whose requests were not admitted."""
         self._publisher.settle_ended()
         unused = [held for held in self._matches if held.references == 0]
         self._matches.clear()
         self._drop_matches(unused)
 
     def held_back(self, queue: Sequence[Any]) -> set[str]:
-        """Requests that are not to be matched yet, by their names: a tier loads what it
-        has of their prompts."""
+        """Returns the ids of the requests that must not be matched yet, because a tier
+        loads a part of their prompts."""
 
         def prompt(request: Any) -> Prompt:
             tokens = as_tokens(request.origin_input_ids + request.output_ids)
@@ -140,7 +146,7 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         )
 
     def release_aborted_request(self, handle: Any) -> None:
-        """The request was aborted while it waited."""
+        """Gives back the match of a request that was aborted while it waited."""
         self._drop_matches(
             [
                 held
@@ -156,14 +162,16 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
             self.token_to_kv_pool_allocator.trim()
 
     def begin_decode(self) -> None:
-        """The requests of this step are chosen: what waits gives back what it was
-        matched with, and what the device has written by now is published."""
+        """Gives back the unused matches of waiting requests, and publishes what the
+        device has written by now. The allocator calls it once the requests of a step
+        are chosen."""
         self.drop_unused_matches()
         self._publisher.publish_late()
 
     @contextmanager
     def scores_of(self, requests: Sequence[Any]) -> Iterator[None]:
-        """Matches are scores meanwhile, all of them from one call: nothing is held."""
+        """Scores all requests in one call. Inside the context match_prefix returns
+        these scores and holds nothing."""
         queries = [
             PrefixQuery(
                 as_tokens(request.origin_input_ids + request.output_ids),
@@ -182,13 +190,13 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
             self._scores = None
 
     def path_device_indices(self, node: HeldPrefix) -> torch.Tensor:
-        """The slots of the match."""
+        """Returns the slots of the matched pages, as a tensor on the device."""
         first_slots = node.page_ids.astype(np.int64) * self.page_size
         slots = torch.from_numpy((first_slots[:, None] + self._page_slots).ravel())
         return slots.to(self.token_to_kv_pool_allocator.device)
 
     def promised_pages(self) -> int:
-        """Free pages that prompts which were admitted have yet to take."""
+        """Returns the number of free pages that admitted prompts have yet to take."""
         promised = 0
         growing = []
         for held in self._growing:
@@ -202,12 +210,14 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
     # Publishing.
 
     def publish_along(self) -> None:
-        """What is written goes with the next call, however little it is."""
+        """Publishes what the device has written, however little, along with the next
+        call."""
         self._publisher.publish_late(goes_along=True)
 
     @contextmanager
     def publishing_together(self) -> Iterator[None]:
-        """What is published meanwhile is read and sent in the end, at once."""
+        """Collects the publications inside the context and sends them together at its
+        end."""
         with self._publisher.together():
             yield
 
@@ -215,8 +225,10 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         self._publisher.checkpoint(req, up_to)
 
     def claim_kv_row(self, req: Any) -> bool:
-        """Called first of all when a request's row is given back. One that is to run
-        again, whose KV SGLang would throw away, is published: it may find it then."""
+        """Publishes a request that will run again, so that it may find its KV then.
+        SGLang would discard that KV. SGLang calls this before all else when it gives
+        back a request's row. Returns False, because this cache does not claim the
+        row."""
         self._publisher.publish_what_will_run_again(req)
         return False
 
@@ -227,7 +239,8 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         self.token_to_kv_pool_allocator.trim()
 
     def _drop(self, dropped: Sequence[HeldPrefix]) -> None:
-        """Gives back what is held; no call where a publication has done so."""
+        """Gives back what the prefixes hold. A lock that a publication has already
+        released is not released again."""
         for held in dropped:
             self._publisher.settle(held)
         self.calls.release([held.lock_id for held in dropped if held.lock_id])
@@ -239,7 +252,7 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
                 self.token_to_kv_pool_allocator.add(pages)
             held.duplicates = []
 
-    # Locks, which SGLang counts.
+    # References, which SGLang counts.
 
     def inc_lock_ref(self, node: HeldPrefix) -> IncLockRefResult:
         node.references += 1
@@ -249,22 +262,25 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         node.references -= 1
         return DecLockRefResult(delta=0)
 
-    # Room.
+    # Room in the pool.
 
     def evict(self, params: EvictParams) -> EvictResult:
-        """Pages for this engine: Pando evicts what it needs for them."""
+        """Reserves pages for this engine. Pando evicts as much as it needs to for
+        them."""
         pages = -(-params.num_tokens // self.page_size)
         page_ids = self.calls.allocate(pages) if pages > 0 else _NO_PAGES
         self.token_to_kv_pool_allocator.add(page_ids)
         return EvictResult(num_tokens_evicted=page_ids.size * self.page_size)
 
     def evictable_size(self) -> int:
-        """What may be had of Pando, as its last answer told."""
+        """Returns the tokens for which pandod had free or evictable pages at its last
+        answer."""
         room = self.calls.room
         return (room.free + room.evictable) * int(self.page_size)
 
     def protected_size(self) -> int:
-        """Tokens of all engines that this one can neither get nor has reserved."""
+        """Returns the tokens of the pool that are neither free, evictable nor reserved
+        by this engine."""
         allocator = self.token_to_kv_pool_allocator
         owned = allocator.owned * self.page_size
         return int(allocator.size - self.evictable_size() - owned)
@@ -273,7 +289,8 @@ class PandoPrefixCache(BasePrefixCache):  # type: ignore[misc]
         return self.protected_size() + self.evictable_size()
 
     def reset(self) -> None:
-        """Flushes nothing: others share the cache. Called when no request is left."""
+        """Gives back unused matches and flushes nothing, because others share the
+        cache. SGLang calls it when no request is left."""
         self.drop_unused_matches()
 
     def pretty_print(self) -> None:
@@ -300,7 +317,8 @@ def _calls(context: Any) -> Calls:
     leads = context.tp_rank == 0
     leader = group.broadcast_object(client.session_id if leads else None)
     if not leads:
-        # The leader's pages are not given to others while this rank may write them.
+        # The link keeps pandod from giving the leader's pages to others while this rank
+        # may write them.
         client.link_session(leader)
     return Calls(client if leads else None, group.broadcast_object, wait())
 

@@ -1,4 +1,4 @@
-"""When and how what a request has computed is published."""
+"""The publisher, which decides when and how computed pages are published."""
 
 from __future__ import annotations
 
@@ -13,26 +13,30 @@ from pando_kv._wire import Uint32Array
 from pando_kv.sglang.calls import Publication, ToPublish
 from pando_kv.sglang.held_prefix import HeldPrefix, Publishing
 
-# Fewer are not worth a call of their own: they go along with another one.
+# Fewer pages are not worth a call of their own, and go along with another call.
 _FEW_PAGES = 16
 
 
 class Publisher:
-    """Owned by PandoPrefixCache, whose calls, fence and allocator it uses.
+    """The publications of one PandoPrefixCache, which owns it and whose calls, fence
+    and allocator it uses. The scheduler's thread alone uses it.
 
-    A publication is not waited for: pandod works while the engine does. Its answer is
-    taken before whatever comes next for the request, that of the last one before the
-    next match.
+    The engine goes on while pandod handles a publication. Its answer is taken before
+    the next operation on the same request. The answer to a request's last publication
+    is taken before the next match.
     """
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
         self._page_size = int(cache.page_size)
-        # Those that wait for the device, or for a call to go along with.
+        # The prefixes whose new pages wait for the device, or for a call to go along
+        # with.
         self._late: list[HeldPrefix] = []
-        self._collected: list[Publishing] = []  # to begin
+        # The publications that are not sent yet.
+        self._collected: list[Publishing] = []
         self._is_collecting = False
-        self._ended: list[Publishing] = []  # the last of their requests
+        # The last publications of requests whose answers were not taken yet.
+        self._ended: list[Publishing] = []
 
     def checkpoint(self, req: Any, up_to: int) -> None:
         held = req.last_node
@@ -43,7 +47,7 @@ class Publisher:
             unwritten = self._cache.fence.unwritten_tokens
             self._publish_last(held, whole_pages(up_to - unwritten, self._page_size))
         elif end > held.tokens:
-            # SGLang may be a step ahead of the device.
+            # SGLang may be one step ahead of the device.
             held.waiting = (end, self._cache.fence.now())
             if held not in self._late:
                 self._late.append(held)
@@ -53,7 +57,7 @@ class Publisher:
 
     def publish_what_will_run_again(self, req: Any) -> None:
         held = req.last_node
-        # SGLang takes one that is retracted for one to abort.
+        # SGLang marks a request to be aborted even if the hook will retract it instead.
         is_wanted = req.to_finish is None or req in self._cache.retractable
         will_run_again = not req.finished() and is_wanted
         if (
@@ -67,7 +71,8 @@ class Publisher:
             self._begin()
 
     def publish_late(self, *, goes_along: bool = False) -> None:
-        """What is written by now: with the next call, or if some of it is worth one."""
+        """Publishes what the device has written by now: with `goes_along` in the next
+        call, else only if one request has enough pages for a call of its own."""
         self._late = [held for held in self._late if held.waiting is not None]
         if goes_along or any(self._is_long(held) for held in self._late):
             self._publish_written(self._late)
@@ -89,8 +94,8 @@ class Publisher:
         return end >= held.tokens + _FEW_PAGES * self._page_size
 
     def _publish_written(self, late: Sequence[HeldPrefix]) -> None:
-        """As the device of rank 0 says, so that all ranks do alike: the others wait for
-        theirs."""
+        """Publishes the pages that the device of rank 0 has written. The other ranks
+        wait for their devices, so all ranks publish the same pages."""
         waiting = [(held, *held.waiting) for held in late if held.waiting is not None]
         if not waiting:
             return
@@ -105,26 +110,28 @@ class Publisher:
                 held.publishing = self._collect(held, end)
 
     def _may_publish(self, held: HeldPrefix | None) -> bool:
-        """KV of other weights than its prefix's is not published."""
+        """Returns whether the request may publish: it must have a lock, and the weights
+        must still be those that its prefix was computed with."""
         if held is None or not held.lock_id:
             return False
         return bool(held.weights == self._cache.weights)
 
     def settle(self, held: HeldPrefix) -> None:
-        """Takes the answer of a publication that is under way."""
+        """Takes the answer to the publication of a request, if there is one."""
         publishing, held.publishing = held.publishing, None
         if publishing is None:
             return
         done = self._answer(publishing)
         if done is None:
-            # What was not published is the request's own as before.
+            # Pages that were not published belong to the request, as before.
             self._move_end(held, publishing.begin, owned=publishing.page_ids.size)
         else:
             own = publishing.page_ids[: done.existing.size]
             held.duplicates.append(own[own != done.existing])
 
     def _publish_last(self, held: HeldPrefix, end: int) -> None:
-        """With it the lock goes, and what is free."""
+        """Collects the last publication of a request, whose call also releases the lock
+        and frees the duplicates and spare pages."""
         self.settle(held)
         held.waiting = None
         freed = np.concatenate([*held.duplicates, self._allocator.take_spare()])
@@ -133,7 +140,7 @@ class Publisher:
         held.lock_id, held.duplicates = 0, []
 
     def settle_ended(self) -> None:
-        """Takes the answers to last publications."""
+        """Takes the answers to the last publications of requests that ended."""
         ended, self._ended = self._ended, []
         for each in ended:
             done = self._answer(each)
@@ -159,7 +166,8 @@ class Publisher:
         return publishing
 
     def _begin(self, *, goes_along: bool = False) -> None:
-        """Begins what was collected, but while SGLang gives what there is of a step."""
+        """Sends the collected publications, unless the publications of a step are still
+        being collected."""
         if not self._is_collecting:
             self._send(goes_along=goes_along)
 
@@ -167,7 +175,7 @@ class Publisher:
         if not self._collected:
             return
         collected, self._collected = self._collected, []
-        # The device is waited for once.
+        # One copy from the device for all publications waits for the device only once.
         slots = torch.cat([each.slots for each in collected]).cpu().numpy()
         ends = np.cumsum([len(each.slots) for each in collected])
         page_ids = np.split((slots // self._page_size).astype(np.uint32), ends[:-1])
@@ -207,7 +215,7 @@ class Publisher:
 
 
 def as_tokens(token_ids: Any, count: int | None = None) -> Uint32Array:
-    """The first `count` ids as uint32; an array('q') is read in place."""
+    """Returns the first `count` ids as uint32. An array('q') is read without a copy."""
     return np.asarray(token_ids, np.int64)[:count].astype(np.uint32)
 
 

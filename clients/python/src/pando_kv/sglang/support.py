@@ -1,4 +1,4 @@
-"""What of SGLang does not go together with Pando."""
+"""The features of SGLang that do not work with Pando."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _BLOCKS_DO = "; blocks do: PandoLinker in docs/engines-sglang.md"
 
 
 def refuse_what_is_not_supported(context: Any) -> None:
-    """Raises ValueError naming what is set and cannot be."""
+    """Raises ValueError, which names the feature, if SGLang's configuration uses a
+    feature that does not work with Pando."""
     args = context.server_args
     reasons = {
         "--disable-radix-cache": context.disable_radix_cache,

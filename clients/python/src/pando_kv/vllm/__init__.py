@@ -1,7 +1,7 @@
-"""vLLM over Pando: a KV connector.
+"""The KV connector that runs vLLM over Pando.
 
-Chosen by `--kv-transfer-config`, of which docs/engines-vllm.md has an example. vLLM
-finds this package by its entry point. Importing it loads nothing of vLLM.
+An operator chooses it with `--kv-transfer-config`; docs/engines-vllm.md has an example.
+vLLM finds this package by its entry point. Importing the package loads nothing of vLLM.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ CONNECTOR = "PandoConnector"
 
 
 def register() -> None:
-    """Entry point `vllm.general_plugins`: names the connector, and hooks in where vLLM
-    makes its configuration."""
+    """Registers the connector with vLLM, and wraps the function that makes vLLM's
+    configuration. vLLM calls it by the entry point `vllm.general_plugins`."""
     from vllm.distributed.kv_transfer.kv_connector.factory import KVConnectorFactory
     from vllm.engine.arg_utils import EngineArgs
 
@@ -28,8 +28,9 @@ def register() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """vLLM loads the connector by it, of the entry point or of
-    `"kv_connector_module_path": "pando_kv.vllm"`."""
+    """Imports the connector when vLLM asks for it: after the entry point has registered
+    it, or with `"kv_connector_module_path": "pando_kv.vllm"`. Raises RuntimeError if
+    this vLLM is not one that was tested."""
     if name == CONNECTOR:
         require_seam(CONNECTOR)
         from pando_kv.vllm.pages.connector import PandoConnector

@@ -1,6 +1,7 @@
-"""What makes KV another one's: the model's configuration, and what a request reads.
+"""Names for KV: a digest of the model's configuration, and the names of prompts.
 
-Prompts are equal only if all that the model reads is: the tokens, the LoRA, the images.
+Two prompts have the same KV only if the model reads the same input for both: the same
+tokens, the same LoRA and the same images.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from pando_kv._wire import Uint32Array
 
 
 def digest_of(vllm_config: Any) -> str:
-    """Of the model, as vLLM computes with it."""
+    """Returns the digest of the model's configuration as vLLM computes with it."""
     model = vllm_config.model_config
-    # This rope depends on the longest context that the engine admits.
+    # With LongRoPE the KV depends on the longest context that the engine admits.
     is_by_length = "longrope" in str(model.hf_config.to_dict())
     return model_digest(
         model.hf_config.to_dict(),
@@ -34,12 +35,15 @@ def digest_of(vllm_config: Any) -> str:
 
 
 def can_be_cached(request: Any) -> bool:
-    """Embeddings are no tokens, and have no name."""
+    """Returns whether the prompt consists of tokens. A prompt of embeddings has no
+    tokens by which its KV could be found."""
     return request.prompt_embeds is None
 
 
 def namespace_of(request: Any, generation: str = "") -> Namespace | None:
-    """`generation` keeps the KV of other times apart; empty for the first."""
+    """Returns the namespace of the request's LoRA, salt and `generation`; None if it
+    has none of these. `generation` separates the KV from before and after a reset of
+    the engine's cache; it is empty until the first reset."""
     parts: dict[str, Any] = {}
     if request.lora_request is not None:
         parts["lora"] = [request.lora_request.lora_name, request.lora_request.lora_path]
@@ -53,15 +57,16 @@ def namespace_of(request: Any, generation: str = "") -> Namespace | None:
 
 
 class Tokens:
-    """The token ids of a request, those in the place of images replaced by pieces of
-    the images' hashes. Follows the request as it grows."""
+    """The token ids of a request, which grow with it. Placeholder tokens of images are
+    replaced by parts of the images' hashes. The scheduler's thread alone uses it."""
 
     def __init__(self, request: Any) -> None:
         self._request = request
         self._ids = np.empty(0, np.uint32)
 
     def upto(self, end: int) -> Uint32Array:
-        """The first `end` of them, all of which are known."""
+        """Returns the first `end` ids, as an array of (end,). The request must have at
+        least so many tokens."""
         known = self._ids.size
         if end > known:
             added = np.array(self._request.all_token_ids[known:end], np.uint32)

@@ -1,8 +1,8 @@
-"""Pando as the store outside SGLang's device: blocks in the memory of the machine,
+"""Pando as SGLang's store outside the device: blocks in the memory of the machine,
 which engines on any of its GPUs share.
 
-Chosen by SGLang's flags for an external cache linker, with the address of pandod in
-PANDO_ADDRESS; docs/engines-sglang.md says the rest.
+SGLang's flags for an external cache linker choose it, and PANDO_ADDRESS has the address
+of pandod; docs/engines-sglang.md describes both.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ LINKER = "PandoLinker"
 
 
 def __getattr__(name: str) -> Any:
-    """SGLang loads the linker by it."""
+    """Returns the linker class, which is imported when SGLang asks for it by name.
+    Raises AttributeError for other names, and RuntimeError for an SGLang that was not
+    tested."""
     if name == LINKER:
         require_seam(LINKER)
         from pando_kv.sglang.linker.linker import PandoLinker

@@ -1,4 +1,4 @@
-"""How long a step of the scheduler waits for pandod."""
+"""The limit on how long a step of the scheduler waits for pandod."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ T = TypeVar("T")
 
 
 class StepBudget:
-    """The questions of one step take so many seconds together, and the last one as long
-    again at most: one that pandod does not answer ends by itself. The scheduler's
-    thread alone uses it."""
+    """A limit, in seconds, on the time that the questions of one step take together. A
+    question may start until the limit is reached. An unanswered question ends by itself
+    after as long again, so a step waits for at most twice the limit. Owned by
+    PandoLinker; the scheduler's thread alone uses it."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -22,7 +23,8 @@ class StepBudget:
         self._spent = 0.0
 
     def ask(self, question: Callable[[], T | None]) -> T | None:
-        """Its answer; None also where the step has waited enough."""
+        """Returns the answer to the question. Returns None without asking if the step
+        has used up its limit."""
         if self._spent >= self._seconds:
             return None
         begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""Copying between pages on the device and their blocks."""
+"""The copies between pages on the device and their blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _log = logging.getLogger("pando_kv.sglang")
 
 
 class Copies(Protocol):
-    """One for each thread that copies. Copies return when the bytes are there."""
+    """A way to copy between the device and blocks. Each copying thread has one of its
+    own. Both methods return when the bytes have arrived."""
 
     def to_device(self, fragments: Fragments) -> None: ...
 
@@ -22,7 +23,7 @@ class Copies(Protocol):
 
 
 class HostCopies:
-    """For an engine that computes on the CPU."""
+    """The copies of an engine that computes on the CPU."""
 
     def to_device(self, fragments: Fragments) -> None:
         _native.copy(fragments.device, fragments.block, fragments.sizes)
@@ -32,7 +33,8 @@ class HostCopies:
 
 
 class CudaCopies:
-    """For an engine on a GPU: its copy engines do the work, on a stream of its own."""
+    """The copies of an engine on a GPU. The GPU's copy engines do them, on a separate
+    stream."""
 
     def __init__(self, device: int) -> None:
         self._copier = _native.CudaCopier(device)
@@ -48,8 +50,8 @@ class CudaCopies:
 
 
 def make_copies(device: Any) -> Copies:
-    """`device` is a torch device. Raises ValueError for one to which nothing here can
-    copy."""
+    """Returns copies for `device`, a torch device. Raises ValueError if it is neither a
+    CPU nor a CUDA device."""
     if device.type == "cpu":
         return HostCopies()
     if device.type == "cuda":
@@ -60,8 +62,8 @@ def make_copies(device: Any) -> Copies:
 
 
 def pin(device: Any, memory: BlockMemory) -> None:
-    """Lets the device read and write the memory by itself, for as long as it is mapped.
-    Where that is refused, copies are slower, and no less right."""
+    """Pins the memory, which lets the device read and write it directly, for as long as
+    it is mapped. If the driver refuses, copies are slower but still correct."""
     if device.type != "cuda":
         return
     copier = _native.CudaCopier(device.index or 0)
@@ -71,5 +73,6 @@ def pin(device: Any, memory: BlockMemory) -> None:
     except RuntimeError as error:
         _log.warning("copies will be slow, for the memory cannot be pinned: %s", error)
         return
-    # Before the mapping goes, which is when the last view of it does.
+    # The memory is unpinned before it is unmapped, which happens when its last view
+    # goes.
     weakref.finalize(memory, copier.unpin, address).atexit = False

@@ -1,7 +1,7 @@
-"""The identity of what an engine stores: a digest of all that determines the bytes.
+"""The identity of an engine's blocks: a digest of all that determines their bytes.
 
-SGLang's keys are chained over tokens, extra_key and salt. All else is in here: two
-engines share blocks exactly where their bytes mean the same.
+SGLang's keys are chained over tokens, extra_key and salt. The identity covers all else,
+so two engines share blocks exactly if the bytes have the same meaning in both.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from pando_kv._weights_digest import weights_digest
 from pando_kv.sglang.kv_pool import model_digest_of
 from pando_kv.sglang.linker.pages import PoolPages
 
-# Counts up when the layout of a block (pages.py) changes.
+# A change to the layout of a block (pages.py) must increase this number.
 _FORMAT = 1
 
 
 def model_identity(server_args: Any, *, replicated: bool, params: Any) -> list[Any]:
-    """What holds for all pools of this rank."""
+    """Returns the part of the identity that all pools of this rank have in common.
+    `replicated` says whether all ranks have the same bytes; `params` are SGLang's cache
+    parameters."""
     rank = None if replicated else attention_rank(params)
     return [
         "sglang",
@@ -41,7 +43,8 @@ def model_identity(server_args: Any, *, replicated: bool, params: Any) -> list[A
 
 
 def attention_rank(params: Any) -> tuple[int, int]:
-    """This rank among those that share the heads, and how many they are."""
+    """Returns the position of this rank among the ranks that share the heads, and the
+    number of those ranks."""
     import torch.distributed as distributed
 
     group = params.attn_tp_cache_group or params.tp_cache_group
@@ -51,20 +54,23 @@ def attention_rank(params: Any) -> tuple[int, int]:
 
 
 def pool_identity(model: list[Any], weights: str, name: str, pages: PoolPages) -> bytes:
-    """`weights` is the version that the engine computes with now."""
+    """Returns the identity of one pool's blocks: a SHA-256 digest. `weights` is the
+    version of the weights that the engine computes with now."""
     text = json.dumps([model, weights, name, pages.layout()], default=str)
     return hashlib.sha256(text.encode()).digest()
 
 
 def _weights(model: str | None, revision: str | None) -> list[str | None]:
-    """A name says nothing of the weights where the files are there to look at."""
+    """Returns the digest of the weights if their files are on this machine, else the
+    model's name and revision."""
     folder = _folder_of(model, revision) if model else ""
     digest = weights_digest(folder)
     return [digest] if digest else [model, revision]
 
 
 def _folder_of(model: str, revision: str | None) -> str:
-    """`model` is a folder, or a name of the Hugging Face hub."""
+    """Returns the folder with the files of `model`, which is a folder or a name on the
+    Hugging Face hub. Returns `model` itself if the files are not on this machine."""
     if Path(model).is_dir():
         return model
     try:

@@ -1,4 +1,4 @@
-"""SGLang's external cache linker over Pando."""
+"""The external cache linker through which SGLang uses Pando as a store."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _DEFAULT_WAIT_MS = 20.0
 
 
 class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
-    """One for each rank, made by SGLang. The scheduler's thread calls it; threads of
-    its own copy, and keep the session.
+    """The linker of one rank, made and owned by SGLang. The scheduler's thread alone
+    calls it. Threads that the linker owns copy pages and keep the session with pandod.
 
-    A step of the engine waits for pandod no longer than twice `wait_ms`, and once it
-    has not answered, no step waits at all until it answers again. A load that was
-    queued cannot fail: its blocks are locked, and read without pandod.
+    A step of the engine waits for pandod for at most twice `wait_ms`. Once pandod has
+    failed to answer, no step waits at all until pandod answers again. A queued load
+    does not depend on pandod: its blocks are locked, and are read without pandod.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         self._kinds = {name: at for at, name in enumerate(self.pools)}
         self._params = params
         rank, self._ranks = attention_rank(params)
-        # One of the copies that are equal on all ranks is stored.
+        # If all ranks have the same bytes, only rank 0 stores them.
         self._stores = rank == 0 or not self._group.rank_replicated
         self._model = model_identity(
             server_args, replicated=self._group.rank_replicated, params=params
@@ -87,9 +87,10 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         )
         self._offloader = Offloader(self._store, storing)
         self.key_before: Callable[[], str | None] = lambda: None
-        """The key before the node that is offered; set by a hook around each offer."""
+        """Returns the key of the page before the node that is offered. A hook sets it
+        before each offer."""
 
-    # The scheduler asks what the store has.
+    # Lookups, with which the scheduler finds out what the store has.
 
     def lookup(self, rid: str, transfers: list[PoolTransfer]) -> list[int]:
         expanded = self._group.resolve_transfers(transfers)
@@ -105,7 +106,8 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
             wanted.append(Wanted(self._kinds[each.name], trailing))
         return self._lookups.restorable(rid, keys, wanted)
 
-    # Loads: all or nothing when one is queued, and nothing can fail after that.
+    # Loads. A load is queued only if all its blocks are locked, so it needs nothing
+    # more from pandod.
 
     def load(self, rid: str, transfers: list[PoolTransfer]) -> bool:
         load = self._acquire(transfers)
@@ -136,7 +138,7 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         self._give_back(load)
         return load is not None
 
-    # Offloads. That a node is stored SGLang is never told: see offloads.py.
+    # Offloads. SGLang is never told that a node is stored: see offloads.py.
 
     def offload(
         self, transfers: list[PoolTransfer], session_id: str | None = None
@@ -147,7 +149,8 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         kinds = frozenset(self._kinds[each.name] for each in expanded)
         last = bytes.fromhex(expanded[0].keys[-1])
         if not self._stores or self._offloader.has(last, kinds):
-            # In its turn, as on the other ranks.
+            # A job without work completes in its turn, as the job on the other ranks
+            # does.
             self._offloader.offer(Job(is_done=True))
             return True
         node = next(each.keys for each in transfers if each.name == PoolName.KV)
@@ -157,7 +160,7 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         return True
 
     def num_completed_offloads(self) -> int:
-        # SGLang asks once a step.
+        # SGLang calls this method once in each step.
         self._budget.begin_step()
         self._lookups.begin_step()
         return self._offloader.completed()
@@ -166,19 +169,20 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         self._offloader.pop()
         return False
 
-    # New weights, and the end.
+    # Changes of the weights, and the end.
 
     def expect_other_weights(self, version: str) -> None:
-        """The engine's weights change, or may have changed. Pages of before and after
-        are in its tree until SGLang flushes it: nothing is stored or found till then,
-        and after it among pages of this version."""
+        """Prepares for new weights, of this version; called when the weights change or
+        may have changed. Pages of old and new weights are in SGLang's tree until SGLang
+        flushes it, so nothing is stored or found until then. After the flush, only
+        blocks of this version are found."""
         self._are_weights_mixed = True
         self._lookups.clear()
         self._store.declare(self._specs(version))
 
     def reset(self) -> None:
-        """Follows a flush, after which the tree is empty. Stored blocks are shared, and
-        stay."""
+        """Ends all loads and offloads after SGLang has flushed its tree. Stored blocks
+        remain, because other engines share them."""
         for rid in list(self._queued):
             self.cancel_queued_load(rid)
         self._loader.wait()
@@ -206,7 +210,7 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
         ]
 
     def _acquire(self, transfers: list[PoolTransfer]) -> Load | None:
-        # The tree may have kept pages of one pool and lost those of another.
+        # SGLang's tree may have kept pages of one pool and lost those of another.
         expanded = self._group.resolve_transfers(
             transfers, allow_partial=True, allow_missing_kv=True
         )
@@ -241,11 +245,13 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
     def _offered(
         self, transfer: PoolTransfer, node: Sequence[str], before: str
     ) -> Offered:
-        """`node` are the keys of all its pages; windows have the last ones of them."""
+        """Returns the offer of one pool's pages. `node` has the keys of all pages of
+        the node. A pool of windows has only the last of these pages. `before` is the
+        key of the page before the node."""
         pages = self._pages[transfer.name]
         first = len(node) - len(transfer.keys)
         if transfer.name == PoolName.MAMBA:
-            # A state needs no state before it.
+            # A state depends on no state before it.
             before = ""
         elif first > 0:
             before = node[first - 1]
@@ -262,7 +268,8 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
             self._store.release(load.binding, load.locks)
 
     def _all_ranks(self, is_so: bool) -> bool:
-        """Each rank must take the same way."""
+        """Returns whether `is_so` holds on all ranks. All ranks must call it, and all
+        get the same answer."""
         if self._ranks == 1:
             return is_so
         answer = torch.tensor([int(is_so)], dtype=torch.int)
@@ -276,7 +283,8 @@ class PandoLinker(UnifiedCacheLinker):  # type: ignore[misc]
 
 
 def _patience(extra_config: dict[str, Any]) -> float:
-    """Seconds."""
+    """Returns the seconds for which a question waits for pandod. Raises ValueError if
+    the configuration is invalid."""
     unknown = set(extra_config) - {_WAIT_MS}
     if unknown:
         raise ValueError(

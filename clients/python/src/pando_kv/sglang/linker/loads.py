@@ -1,5 +1,5 @@
-"""Loads: from blocks that are locked to slots of the requests of a batch, layer by
-layer, beside the forward that waits for each."""
+"""Loads, which copy locked blocks to the slots of a batch's requests, layer by layer.
+The forward pass runs at the same time and waits for each layer."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ class Part:
 
     pages: PoolPages
     indices: Any
-    """Of their tokens, on the device."""
+    """The indices of the pages' tokens, on the device."""
     blocks: Addresses
 
 
 @dataclass(frozen=True)
 class Load:
-    """Has all that it needs: it asks pandod for nothing more, so that it cannot fail.
-    The binding keeps the memory mapped until it is done."""
+    """The blocks of one request that are to be copied to the device. These blocks are
+    locked, so the load needs nothing more from pandod and cannot fail. The binding
+    keeps the memory mapped until the load is done."""
 
     parts: Sequence[Part]
     binding: Binding
@@ -38,10 +39,12 @@ class Load:
 
 
 class Loader:
-    """One thread that copies. The linker's owner queues batches, in order."""
+    """A thread that copies batches of loads, in order. Owned by PandoLinker; the
+    scheduler's thread alone queues batches."""
 
     def __init__(self, store: Store, counter: Any, copies: Copies, layers: int) -> None:
-        """`counter` is a LayerWiseLoadCounter."""
+        """Starts the thread. `counter` is SGLang's LayerWiseLoadCounter, which learns
+        of each copied layer."""
         self._store = store
         self._counter = counter
         self._copies = copies
@@ -55,11 +58,12 @@ class Loader:
         self._thread.start()
 
     def start(self, index: int, loads: Sequence[Load], ready: Any) -> None:
-        """The slots may be written once `ready` has passed on the device."""
+        """Queues a batch. `index` names the batch in the counter. The batch's slots may
+        be written once the device has passed the event `ready`."""
         self._batches.put((index, loads, ready))
 
     def wait(self) -> None:
-        """Until nothing is copied any more."""
+        """Waits until all queued batches are done."""
         self._batches.join()
 
     def close(self) -> None:
@@ -73,7 +77,8 @@ class Loader:
                 ready.synchronize()
                 self._copy(index, loads)
             except BaseException as error:
-                # A forward waits for the layers without a limit.
+                # The forward pass waits for the layers without a limit, so it must
+                # learn of every error.
                 self._counter.fail(index, error)
                 _log.exception("a load failed")
             for load in loads:

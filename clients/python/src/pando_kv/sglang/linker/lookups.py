@@ -1,8 +1,8 @@
-"""What the store has of the prompts that wait.
+"""Lookups, which find the pages of waiting prompts in the store.
 
-SGLang asks at every match: a queue that is ranked by prefixes asks of each request in
-each step. So what was answered is remembered, and what has become old of it is asked
-again in one call, along with what is new.
+SGLang looks up at every match. A queue that is ranked by prefixes therefore looks up
+each request in each step. Answers are remembered for a short time. One call then asks
+again about old answers, along with a new request.
 """
 
 from __future__ import annotations
@@ -19,25 +19,29 @@ from pando_kv.blocks import BlockKeys, Shape, are_places
 from pando_kv.sglang.linker.budget import StepBudget
 from pando_kv.sglang.linker.store import MOST_KEYS, Binding, Store
 
-# Seconds for which an answer holds. Blocks that go meanwhile cost a load that is
-# refused; blocks that come, a hit.
+# Seconds for which an answer is used. If blocks disappear meanwhile, a load is refused;
+# if blocks appear, a hit is missed.
 _HOLDS = 0.1
-# Seconds after which what is not asked any more is forgotten.
+# Seconds after which a request that SGLang no longer looks up is forgotten.
 _KEPT = 2.0
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The pages behind what is on the device, in one kind of the store."""
+    """The pages of one kind that a lookup asks for, after the prefix that is on the
+    device."""
 
     kind: int
     """The position of the kind in the binding."""
     trailing: int = 0
-    """So many pages must be there before a boundary; 0: all from the first."""
+    """The number of pages that must be stored before a boundary; 0 if all pages from
+    the first one on must be."""
 
 
 @dataclass
 class _Known:
+    """The remembered lookup of one request."""
+
     identity: tuple[str, int, tuple[Wanted, ...]]
     keys: bytes
     binding: int
@@ -47,7 +51,8 @@ class _Known:
 
 
 class Lookups:
-    """Owned by the linker; the scheduler's thread alone uses it."""
+    """The remembered lookups of all waiting requests. Owned by PandoLinker; the
+    scheduler's thread alone uses it."""
 
     def __init__(self, store: Store, budget: StepBudget) -> None:
         self._store = store
@@ -63,8 +68,8 @@ class Lookups:
     def restorable(
         self, rid: str, keys: Sequence[str], wanted: Sequence[Wanted]
     ) -> list[int]:
-        """Each number of pages, from the first, at which all kinds have what they
-        need."""
+        """Returns each number of pages, counted from the first of `keys`, up to which
+        the request can be restored: all kinds have the pages that they need there."""
         binding = self._store.binding
         if binding is None:
             return []
@@ -90,8 +95,8 @@ class Lookups:
         self._known.clear()
 
     def _ask(self, rid: str, known: _Known, binding: Binding, now: float) -> None:
-        """This one, and of the others whose answers are old as many as fit into the
-        call."""
+        """Asks about this request, and about as many others with old answers as fit
+        into the same call."""
         asked = {rid: known}
         room = MOST_KEYS - _size(known)
         for other_rid, other in self._known.items():
@@ -104,7 +109,7 @@ class Lookups:
         keys = [each for one in questions for each in one]
         places = self._budget.ask(lambda: self._store.lookup(keys))
         if places is None:
-            # In the next step it is asked again.
+            # The next lookup of this request asks again.
             known.answer = []
             return
         self._known[rid] = known
@@ -118,7 +123,7 @@ class Lookups:
 
 
 def _size(known: _Known) -> int:
-    """How many keys are asked about."""
+    """Returns the number of keys in a question about the request."""
     return known.identity[1] * len(known.identity[2])
 
 
@@ -134,7 +139,8 @@ def _question(known: _Known, binding: Binding) -> list[BlockKeys]:
 
 
 def boundaries(places: Uint32Array, wanted: Sequence[Wanted]) -> list[int]:
-    """`places` has a row for each of `wanted`, and a column for each page."""
+    """Returns each number of pages at which all kinds have the pages that they need.
+    `places` has a row for each of `wanted`, and a column for each page."""
     pages = places.shape[1]
     is_there = are_places(places)
     usable = np.ones(pages, bool)
@@ -146,6 +152,7 @@ def boundaries(places: Uint32Array, wanted: Sequence[Wanted]) -> list[int]:
 
 
 def _run_lengths(has: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """How many pages in a row, up to each page, are there."""
+    """Returns, for each page, the length of the unbroken run of stored pages that ends
+    with it."""
     at = np.arange(1, len(has) + 1)
     return at - np.maximum.accumulate(np.where(has, 0, at))

@@ -1,10 +1,10 @@
-"""Offloads: pages of the tree's nodes are stored where the store does not have them.
+"""Offloads, which store the pages of the tree's nodes that the store does not have.
 
-SGLang offers a node at each insert along it, until it is told that the node is stored;
-it would never offer that one again. It is never told so. What the store has is
-remembered here, so that such an offer costs a look into a dict, and is taken as news
-that the node is in use: its blocks are touched. What the store has lost, and all when
-pandod begins anew, is stored again at the next offer.
+SGLang offers a node at each insert along that node. If SGLang were told that a node is
+stored, it would never offer that node again, so it is never told. This module remembers
+the stored nodes instead. An offer of a stored node costs one dict lookup; it also shows
+that the node is in use, so the node's blocks are touched. Nodes that the store has lost
+are stored again at the next offer, as are all nodes after a restart of pandod.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ from pando_kv.sglang.linker.store import (
 
 _log = logging.getLogger("pando_kv.sglang")
 
-# As many nodes are remembered; of those forgotten pandod is asked again.
+# The number of nodes that are remembered. At an offer of a forgotten node, pandod is
+# asked again.
 _MOST_STORED = 65_536
-# Seconds between two calls that touch.
+# Seconds between two calls that touch blocks.
 _TOUCHES_EVERY = 0.5
 
 
@@ -49,18 +50,19 @@ class Offered:
     """The position of the kind in the binding."""
     pages: PoolPages
     indices: Any
-    """Of its tokens, on the device."""
+    """The indices of the pages' tokens, on the device."""
     keys: bytes
     before: bytes
-    """The key of the page before the first, or empty."""
+    """The key of the page before the first one; empty if there is none."""
 
     @property
     def size(self) -> int:
-        """How many pages."""
+        """The number of pages."""
         return len(self.keys) // KEY_BYTES
 
     def part(self, first: int, end: int) -> Offered:
-        """Its pages from `first` to `end`."""
+        """Returns an offer of the pages from `first` up to, but not including,
+        `end`."""
         tokens = self.pages.page_tokens
         before = self.keys[(first - 1) * KEY_BYTES : first * KEY_BYTES]
         return replace(
@@ -73,33 +75,39 @@ class Offered:
 
 @dataclass(eq=False)
 class Job:
-    """SGLang keeps the node's pages until the job is done and was popped."""
+    """The offload of one node. SGLang keeps the node's pages until the job is done and
+    popped."""
 
     offered: Sequence[Offered] = ()
     ready: Sequence[Any] = ()
-    """Events of the device, after which the pages are written."""
+    """Events of the device. The pages are written once all have passed."""
     is_done: bool = False
     is_cancelled: bool = False
 
 
 @dataclass(frozen=True)
 class _Stored:
+    """The binding and the kinds in which a node is stored."""
+
     binding: int
     kinds: frozenset[int]
 
 
 class Offloader:
-    """One thread that asks pandod and copies; the scheduler's thread offers and pops,
-    and waits for nothing but a copy that reset() meets."""
+    """A thread that calls pandod and copies. Owned by PandoLinker. The scheduler's
+    thread calls the public methods. Only reset() and close() wait, for work that is
+    under way."""
 
     def __init__(self, store: Store, copies: Copies) -> None:
         self._store = store
         self._copies = copies
         self._jobs: deque[Job] = deque()
         self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._stored: dict[bytes, _Stored] = {}  # by a node's last key
+        # The stored nodes, by the last key of each.
+        self._stored: dict[bytes, _Stored] = {}
         self._touched: set[bytes] = set()
-        self._mutex = threading.Lock()  # of what is touched
+        # Guards _touched.
+        self._mutex = threading.Lock()
         self._copying = threading.Lock()
         self._thread = threading.Thread(
             target=self._run, name="pando-linker-offloads", daemon=True
@@ -107,8 +115,8 @@ class Offloader:
         self._thread.start()
 
     def has(self, last: bytes, kinds: frozenset[int]) -> bool:
-        """Whether the store has the node that ends with this key in these kinds;
-        touches it then."""
+        """Returns whether the store has the node that ends with the key `last` in all
+        of `kinds`. If so, the node's blocks are touched soon after."""
         stored, binding = self._stored.get(last), self._store.binding
         if (
             stored is None
@@ -127,14 +135,15 @@ class Offloader:
             self._queue.put(job)
 
     def completed(self) -> int:
-        """How many of the oldest jobs are done."""
+        """Returns the number of jobs that are done, from the oldest to the first one
+        that is not."""
         return sum(1 for _ in takewhile(lambda job: job.is_done, self._jobs))
 
     def pop(self) -> None:
         self._jobs.popleft()
 
     def reset(self) -> None:
-        """Returns when no page is read any more."""
+        """Cancels all jobs. Returns when no page is read any more."""
         for job in self._jobs:
             job.is_cancelled = True
         self._jobs.clear()
@@ -171,7 +180,8 @@ class Offloader:
             job.is_done = True
 
     def _store_node(self, job: Job, binding: Binding) -> bool:
-        """Whether the store has all of it now."""
+        """Stores the pages that the store lacks. Returns whether it has all of them
+        now."""
         is_complete = True
         for portion in portions([each.size for each in job.offered]):
             parts = [job.offered[at].part(first, end) for at, first, end in portion]
@@ -202,7 +212,8 @@ class Offloader:
         parts: Sequence[Offered],
         places: Uint32Array,
     ) -> bool:
-        """False: the pages are not to be read any more."""
+        """Copies the pages that got a place. Returns False, without a copy, if the job
+        was cancelled and its pages must not be read any more."""
         ends = np.cumsum([each.size for each in parts])
         with self._copying:
             if job.is_cancelled:
@@ -225,8 +236,9 @@ class Offloader:
             del self._stored[next(iter(self._stored))]
 
     def _touch(self) -> None:
-        """The last block of a node keeps those before it. What the store has lost is
-        forgotten here, so that it is stored again at the next offer."""
+        """Touches the last block of each node that was offered again, which keeps the
+        blocks before it, too. Forgets the nodes that the store has lost, so that they
+        are stored again at their next offer."""
         with self._mutex:
             touched, self._touched = self._touched, set()
         binding = self._store.binding

@@ -1,4 +1,4 @@
-"""Where the bytes of a page are, on the device and in its block."""
+"""The addresses of a page's bytes, on the device and in its block."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Addresses = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Fragments:
-    """What is copied: as many addresses on the device as in blocks, and bytes."""
+    """The pieces of a copy. The three arrays are equally long: addresses on the device,
+    addresses in blocks, and sizes in bytes."""
 
     device: Addresses
     block: Addresses
@@ -21,8 +22,9 @@ class Fragments:
 
 
 class PoolPages:
-    """The pages of one device pool (a DevicePoolEntry), and their layout in a block:
-    the buffers' parts of the page one behind the other, in SGLang's order.
+    """The pages of one device pool, SGLang's DevicePoolEntry, and their layout in a
+    block. A block has the page's parts of all buffers, one after the other, in SGLang's
+    order.
 
     Immutable; any thread may use it.
     """
@@ -39,22 +41,24 @@ class PoolPages:
         self._of_layer = self._buffers_of_layers()
 
     def layout(self) -> list[Any]:
-        """All that decides what the bytes of a block mean, but for the model."""
+        """Returns all that determines the meaning of a block's bytes, except the
+        model."""
         return [
             [str(tensor.dtype), list(tensor.shape[1:]), int(size)]
             for tensor, size in zip(self.entry.kv_buffer, self._sizes, strict=True)
         ] + [sorted(self.entry.layer_mapping.items()), self.entry.page_size]
 
     def rows(self, indices: Any) -> Addresses:
-        """The first row of each page, by the indices of its tokens, for which the
-        device is waited for."""
+        """Returns the first row of each page. `indices` are the indices of the pages'
+        tokens, on the device. Waits for the device."""
         return np.array(self.entry.prepare_locations(indices), np.uint64)
 
     def fragments(
         self, rows: Addresses, blocks: Addresses, layer: int | None = None
     ) -> Fragments | None:
-        """Of the pages at `rows`, whose blocks begin at these addresses: all, or those
-        of a layer, of which the pool may have none."""
+        """Returns the fragments of the pages at `rows`, whose blocks begin at the
+        addresses in `blocks`: all fragments, or those of one layer. Returns None if the
+        pool has none of that layer."""
         chosen = self._everything if layer is None else self._of_layer.get(layer)
         if chosen is None:
             return None
@@ -66,7 +70,8 @@ class PoolPages:
         )
 
     def _buffers_of_layers(self) -> dict[int, npt.NDArray[np.int64]]:
-        """The buffers that a layer reads, of each component."""
+        """Returns, for each layer, the buffers of all components that the layer
+        reads."""
         starts = np.cumsum([0] + [len(each) for each in self.entry.buffer_meta[:-1]])
         return {
             layer: np.add.outer(starts, np.atleast_1d(mapped)).reshape(-1)

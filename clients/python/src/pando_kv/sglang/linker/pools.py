@@ -1,8 +1,8 @@
-"""The device pools whose pages are stored, as one group.
+"""The group of the device pools whose pages are stored.
 
-SGLang makes the group for the models that it has a direct linker for; for models with
-plain attention, plain MLA, sliding windows, or plain attention beside states it
-refuses, and this module makes it.
+SGLang makes the group for the models that it has a direct linker for. SGLang refuses
+models with plain attention, plain MLA, sliding windows, or plain attention beside
+states; this module makes the group for those models.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ _DRAFTS = (
 
 
 def device_pool_group(params: Any, components: set[ComponentType]) -> DevicePoolGroup:
-    """Raises ValueError, in one sentence, for a model whose pools are not known."""
+    """Returns the group of the model's pools. Raises ValueError, with a message of one
+    sentence, for a model whose pools are not known, and for a draft model beside pools
+    that this module groups."""
     pool = params.token_to_kv_pool_allocator.get_kvcache()
     own = _own_group(pool, params, components)
     if own is None:
@@ -57,7 +59,8 @@ def device_pool_group(params: Any, components: set[ComponentType]) -> DevicePool
 def _own_group(
     pool: Any, params: Any, components: set[ComponentType]
 ) -> DevicePoolGroup | None:
-    """None for pools that SGLang groups by itself, or that are not known here."""
+    """Returns the group if this module makes it, else None. Raises ValueError for MLA
+    with scales."""
     page = params.page_size
     if type(pool) is MHATokenToKVPool and components == _FULL:
         layers = {layer: layer for layer in range(pool.layer_num)}
@@ -114,7 +117,8 @@ def _is_plain(pool: Any) -> bool:
 
 
 def _layers_of(pool: Any, *, is_window: bool) -> dict[int, int]:
-    """Where a layer is in its part of a pool with windows."""
+    """Returns the position of each layer in its part of a pool with sliding windows:
+    the part of the windows, or the part of full attention."""
     return {
         layer - pool.start_layer: at
         for layer, (at, of_window) in pool.layers_mapping.items()

@@ -1,6 +1,6 @@
-"""Pando's memory as this engine has it: attached in the background, however often
-pandod goes and comes; asked by calls of which none waits for a pandod that does not
-answer."""
+"""Pando's block memory as one engine uses it. A thread attaches the memory, again each
+time that pandod restarts. A call waits for a short time only, and not at all while
+pandod is away."""
 
 from __future__ import annotations
 
@@ -32,41 +32,45 @@ T = TypeVar("T")
 
 _log = logging.getLogger("pando_kv.sglang")
 
-# SGLang's keys are SHA-256.
+# SGLang's keys are SHA-256 digests.
 KEY_BYTES = 32
-# pandod takes so many keys in one call.
+# The most keys that pandod takes in one call.
 MOST_KEYS = 16_384
-# Seconds: for the start, and between two attempts in the background.
+# Both are seconds: the timeout of calls that attach, and the pause between two attempts
+# in the background.
 _TIMEOUT = 5.0
 _PAUSE = 0.2
 
 
 @dataclass(frozen=True)
 class Binding:
-    """The memory and the kinds of one session. All places are void with another.
+    """The memory and the kinds of one session. A place is valid only with the binding
+    it was obtained with. Immutable; any thread may use it.
 
-    Kept only by what copies, for as long: pandod waits for the mapping to go.
+    Loads and copies must keep a binding only while they run: after a lost session,
+    pandod waits until its mapping is gone.
     """
 
     number: int
-    """Tells it from other bindings of this process."""
+    """The number of the binding, unique in its store."""
     memory: BlockMemory
     kinds: Sequence[Kind]
-    """As the specs that the store was given."""
+    """The kinds, in the order of the specs that the store was given."""
     generation: int
 
     def addresses(self, places: Uint32Array) -> Addresses:
+        """Returns the address of each place in this process."""
         base = np.uint64(self.memory.bytes.ctypes.data)
         return places.astype(np.uint64) * np.uint64(PLACE_BYTES) + base
 
 
 class Store:
-    """One session with pandod, and a thread that attaches its memory, declares the
-    kinds and gives locks back.
+    """A session with pandod, and a thread that attaches its memory, declares the kinds
+    and gives locks back. Owned by PandoLinker.
 
-    Any thread may ask. A question that has no answer in `patience` seconds ends as one
-    that found nothing, and until pandod answers again so do all others, at once. What
-    such a question may have locked or reserved, the client gives back.
+    Any thread may ask. A question without an answer in `patience` seconds ends as if it
+    had found nothing. Until pandod answers again, all other questions end so at once.
+    The client gives back whatever such a question may have locked or reserved.
     """
 
     def __init__(
@@ -76,19 +80,22 @@ class Store:
         patience: float,
         prepare: Callable[[BlockMemory], None],
     ) -> None:
-        """Returns when pandod was found, or was not within some seconds. `prepare` gets
-        each memory before its first use. Raises ValueError if pandod refuses the
-        engine."""
+        """Tries to attach to pandod, and returns after some seconds even if pandod is
+        not there; the thread then goes on trying. `prepare` is called with each memory
+        before its first use. Raises ValueError if pandod refuses the engine."""
         self._name = name
         self._prepare = prepare
         self._specs = specs
         self._patience = patience
         self._client: Client | None = None
-        self._losses = 0  # of sessions
-        self._memory: BlockMemory | None = None  # of this session
+        # Counts lost sessions.
+        self._losses = 0
+        # The memory of the current session.
+        self._memory: BlockMemory | None = None
         self._names = itertools.count(1)
         self._bindings = itertools.count(1)
-        self._releases: list[tuple[int, int]] = []  # generation, lock
+        # The locks to release: the generation of the session, and the lock.
+        self._releases: list[tuple[int, int]] = []
         self._mutex = threading.Lock()
         self._work = threading.Event()
         self._closed = False
@@ -106,8 +113,8 @@ class Store:
         self._thread.start()
 
     def declare(self, specs: Sequence[KindSpec]) -> None:
-        """Other kinds from now on; nothing is found or stored until pandod knows
-        them."""
+        """Replaces the kinds. Nothing is found or stored until pandod knows the new
+        ones."""
         with self._mutex:
             self._specs, self.binding = specs, None
         self._work.set()
@@ -116,8 +123,9 @@ class Store:
         return binding is self.binding
 
     def lookup(self, keys: Sequence[BlockKeys]) -> Uint32Array | None:
-        """A place for each key, in order; None: there was no answer. What pandod's tier
-        has of them is loaded meanwhile, and found by a later one."""
+        """Returns a place for each key, in order, or None without an answer. Blocks
+        that only a tier has are loaded in the background, and a later lookup finds
+        them."""
         answers: list[Uint32Array] = []
         for part in _parts_of(keys):
             answer = self._ask(Client.lookup_blocks, part, load=True)
@@ -129,8 +137,8 @@ class Store:
     def acquire(
         self, binding: Binding, keys: Sequence[BlockKeys]
     ) -> tuple[Uint32Array, list[int]] | None:
-        """Locks all these blocks; returns their places and the names of the locks. None
-        if one of them is not there, or there was no answer."""
+        """Locks all these blocks. Returns their places and the names of the locks, or
+        None, with nothing locked, if a block is missing or there was no answer."""
         places: list[Uint32Array] = []
         locks: list[int] = []
         for part in _parts_of(keys):
@@ -147,7 +155,7 @@ class Store:
         return np.concatenate(places), locks
 
     def release(self, binding: Binding, locks: Sequence[int]) -> None:
-        """Does not wait."""
+        """Releases the locks in the background."""
         with self._mutex:
             self._releases += [(binding.generation, lock) for lock in locks]
         self._work.set()
@@ -155,8 +163,9 @@ class Store:
     def reserve(
         self, binding: Binding, keys: Sequence[BlockKeys]
     ) -> tuple[int, Uint32Array] | None:
-        """The name of the reservation, and a place for each key or why there is none.
-        At most MOST_KEYS keys."""
+        """Reserves places for blocks, at most MOST_KEYS. Returns the name of the
+        reservation, and for each key its place or the reason why it has none. Returns
+        None without an answer."""
         name = next(self._names)
         places = self._ask(Client.reserve_blocks, name, keys)
         if places is None:
@@ -167,10 +176,12 @@ class Store:
         return name, places
 
     def publish(self, reservation: int) -> bool:
-        """Whether pandod has answered."""
+        """Publishes the blocks of the reservation. Returns whether pandod has
+        answered."""
         return self._ask(_publish, reservation) is not None
 
     def discard(self, reservation: int) -> None:
+        """Gives back the places of the reservation."""
         self._ask(Client.discard_blocks, reservation)
 
     def close(self) -> None:
@@ -181,7 +192,8 @@ class Store:
             self._client.close()
 
     def _ask(self, call: Callable[..., T], *given: Any, **named: Any) -> T | None:
-        """Makes a call of the client. None: pandod has not answered, or would not."""
+        """Makes a call of the client. Returns None if there is no binding, or if pandod
+        does not answer or refuses the call."""
         client = self._client
         if client is None or self.binding is None:
             return None
@@ -196,7 +208,8 @@ class Store:
         return None
 
     def _lost(self, *_: Any) -> None:
-        """The client tells it before it has another session."""
+        """Forgets the memory and the binding of a lost session. The client also calls
+        it, before it opens another session."""
         with self._mutex:
             self._losses += 1
             self.binding = self._memory = None
@@ -256,12 +269,13 @@ class Store:
             if locks:
                 client.release_blocks(locks)
         except PandoError as error:
-            # The client goes on until the session ends, and with it the locks.
+            # The client keeps trying until the locks are released or end with the
+            # session.
             self._complain(error)
 
     def _complain(self, error: PandoError) -> None:
-        """Once for each reason: an engine goes on without its store. The client says
-        by itself that pandod is away."""
+        """Logs the error, once for each reason; the engine goes on without its store.
+        An AwayError is not logged here, because the client logs it."""
         if error.reason not in self._complained and not isinstance(error, AwayError):
             self._complained.add(error.reason)
             _log.warning("pandod: %s; the engine goes on without it", error)
@@ -275,8 +289,8 @@ def _publish(client: Client, reservation: int) -> bool:
 def portions(
     sizes: Sequence[int], most: int = MOST_KEYS
 ) -> list[list[tuple[int, int, int]]]:
-    """Lists of so many items, cut into calls of at most `most` items: each range is
-    the list's position, its first item and its end."""
+    """Cuts lists with `sizes` items into calls of at most `most` items. Returns the
+    ranges of each call: the position of the list, the first item and the end."""
     calls: list[list[tuple[int, int, int]]] = [[]]
     room = most
     for position, size in enumerate(sizes):
@@ -293,7 +307,7 @@ def portions(
 
 
 def _parts_of(keys: Sequence[BlockKeys]) -> list[list[BlockKeys]]:
-    """The same in calls that pandod takes."""
+    """Returns the same keys, cut into calls of at most MOST_KEYS keys."""
     sizes = [len(each.keys) // KEY_BYTES for each in keys]
     return [
         [

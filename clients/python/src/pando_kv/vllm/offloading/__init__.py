@@ -1,7 +1,8 @@
-"""vLLM's OffloadingConnector over the blocks of Pando: one memory of the machine under
-engines that compute elsewhere.
+"""vLLM's OffloadingConnector over Pando's blocks.
 
-Chosen by `--kv-transfer-config`, of which docs/engines-vllm.md has an example.
+The engines of a machine compute in memory of their own and share one block memory in
+host memory. An operator chooses it with `--kv-transfer-config`; docs/engines-vllm.md
+has an example.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ SPEC = "PandoOffloadingSpec"
 
 
 def __getattr__(name: str) -> Any:
-    """vLLM loads the spec by it."""
+    """Imports the spec when vLLM asks for it. Raises RuntimeError if this vLLM is not
+    one that was tested."""
     if name == SPEC:
         require_seam(SPEC)
         from pando_kv.vllm.offloading.spec import PandoOffloadingSpec

@@ -1,7 +1,8 @@
-"""The blocks that vLLM reports to routers, among its own events.
+"""The blocks that vLLM reports to routers in its KV events.
 
-vLLM reports what this engine stores, and what it finds. pandod tells no engine what it
-evicts, so that a thread asks for the reported blocks again, a part at a time.
+vLLM reports the blocks that this engine has stored or found. pandod does not tell
+engines which blocks it evicts, so a thread looks up the reported blocks again, a part
+at a time, and reports the missing ones as removed.
 """
 
 from __future__ import annotations
@@ -23,32 +24,34 @@ from pando_kv.blocks import MISSING
 from pando_kv.errors import PandoError
 from pando_kv.vllm.offloading.kinds_in_use import EngineKinds, KindsInUse
 
-# Keys of one call, and seconds between two.
+# The keys that one call looks up, and the seconds between two calls.
 _PART = 1024
 _PAUSE = 0.02
 
 
 class AnnouncedBlocks:
-    """Owned by the scheduler's side, whose thread calls it; a thread of its own looks
-    for what is gone.
+    """The blocks that are reported as stored, and the reports that vLLM has not taken
+    yet. SharedBlocks owns it, and vLLM's scheduler thread calls it; a thread of its own
+    looks for removed blocks.
 
-    Routers count reports: a block is reported as stored once, and then as removed once.
-    vLLM forgets a block's tokens with the report that it is removed, so none is made of
-    a block that is being stored again.
+    Routers count reports, so a block is reported as stored once, and then as removed
+    once. vLLM forgets a block's tokens when the block is reported as removed, so a
+    block that is being stored again is not reported as removed.
     """
 
     def __init__(self, client: Client, kinds: EngineKinds) -> None:
-        """Takes the client over, which is none of the scheduler's: an answer that is
-        late here says nothing to it."""
+        """Takes ownership of `client`. The scheduler has another client, so a late
+        answer to this one does not make pandod count as away for the scheduler."""
         self._client = client
         self._kinds = kinds
         self._opened: KindsInUse | None = None
         self._mutex = threading.Lock()
-        # The next ones to be asked for first. Each with a number that is new whenever
-        # the engine stores or finds it: an older answer says nothing of it.
+        # The keys in the order in which they will be looked up. A key gets a new number
+        # whenever the engine stores or finds its block; an answer to a look-up that
+        # began under an older number is ignored.
         self._announced: OrderedDict[OffloadKey, int] = OrderedDict()
         self._numbers = itertools.count()
-        # Since vLLM took the events.
+        # The reports since vLLM last took the events.
         self._stored: dict[OffloadKey, None] = {}
         self._removed: dict[OffloadKey, None] = {}
         self._is_taken = threading.Event()
@@ -59,7 +62,8 @@ class AnnouncedBlocks:
         self._thread.start()
 
     def add(self, keys: Iterable[OffloadKey]) -> None:
-        """This engine has stored them, or found them."""
+        """Reports blocks as stored that this engine has stored or found, unless they
+        are reported already."""
         with self._mutex:
             for key in keys:
                 if not self._is_reported(key):
@@ -67,7 +71,8 @@ class AnnouncedBlocks:
                 self._announced[key] = next(self._numbers)
 
     def expect(self, keys: Iterable[OffloadKey]) -> None:
-        """This engine begins to store them."""
+        """Keeps blocks that this engine begins to store again from being reported as
+        removed."""
         with self._mutex:
             for key in keys:
                 if self._is_reported(key):
@@ -84,7 +89,8 @@ class AnnouncedBlocks:
             yield OffloadingEvent(removed, Medium.CPU, True)
 
     def forget(self) -> None:
-        """After a reset. vLLM tells routers that all is cleared."""
+        """Drops all blocks and reports after a reset of the cache. vLLM itself tells
+        routers that the cache is cleared."""
         with self._mutex:
             self._announced.clear()
             self._stored.clear()
@@ -97,15 +103,16 @@ class AnnouncedBlocks:
         self._thread.join(1.0)
 
     def _is_reported(self, key: OffloadKey) -> bool:
-        """Takes a report back that it is removed, if vLLM has not taken it yet."""
+        """Returns whether the block counts as stored for routers. Withdraws the report
+        of its removal if vLLM has not taken that report yet."""
         if key in self._removed:
             del self._removed[key]
             return True
         return key in self._announced
 
     def _run(self) -> None:
-        """A round over all of them after each taking of events: an engine without steps
-        reports nothing."""
+        """Looks up all announced blocks once after each time that vLLM takes the
+        events, which it does in its steps."""
         while not self._is_closed.is_set():
             self._is_taken.wait()
             self._is_taken.clear()
@@ -117,7 +124,9 @@ class AnnouncedBlocks:
                 self._is_closed.wait(_PAUSE)
 
     def _look_again(self) -> None:
-        """Nothing is known while pandod does not answer."""
+        """Looks up the next part of the announced blocks and reports the missing ones
+        as removed. Reports nothing while there are no kinds or pandod does not answer.
+        """
         kinds = self._kinds.now
         if kinds is None:
             return
@@ -141,7 +150,8 @@ class AnnouncedBlocks:
                     self._removed[key] = None
 
     def _open(self, kinds: KindsInUse) -> bool:
-        """In the session of this client. False where there are newer ones."""
+        """Opens the kinds in the session of this object's client. Returns whether they
+        have the same numbers there; False if there are newer generations of them."""
         names = [(None, identity) for identity in kinds.identities]
         found = self._client.find_kinds(names)
         numbers = [kind.number if kind else None for kind in found]

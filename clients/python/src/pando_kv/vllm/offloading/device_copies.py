@@ -1,9 +1,10 @@
-"""Copies between the memory of a GPU and Pando's: vLLM's own, with its kernels and
-streams.
+"""Copies between the KV memory of a GPU and the block memory. vLLM's own handler makes
+them, with vLLM's kernels and streams.
 
-vLLM's handler addresses a block as base + id * stride of a row, in one tensor for each
-layer. Here a block's id is its place, and a tensor begins where the layer's part of a
-shard does, so that rows overlap, one for each place.
+The handler has one tensor for each layer, and addresses a block as base + id * row
+stride. Here the id of a block is its place, rows are PLACE_BYTES apart, and a tensor
+begins where the layer's pages begin in the shard. Rows longer than PLACE_BYTES overlap,
+but only the rows at which blocks begin are used.
 """
 
 from __future__ import annotations
@@ -25,19 +26,21 @@ from pando_kv.vllm.offloading.layout import Layout
 
 
 class DeviceCopies:
-    """Copies of one mapping of Pando's memory, which it registers with the device."""
+    """Copies to and from one mapping of the block memory, which it registers with the
+    device. Copies go on after their calls return. PandoWorker owns it, and its thread
+    copies; another thread may close it when it is idle."""
 
     def __init__(self, layout: Layout, memory: Any, shard_stride: list[int]) -> None:
-        """As of HostCopies."""
+        """Takes the arguments of HostCopies."""
         device = layout.groups[0][0].pages.device
         if device.type == "cuda":
-            torch.cuda.set_device(device)  # for this thread, which may be a new one
+            torch.cuda.set_device(device)  # This thread may be new.
         self._memory = memory
         self._host = torch.from_numpy(memory.bytes).view(torch.int8)
         address = self._host.data_ptr()
         is_registered = host_register(address, self._host.numel())
         self._registered = address if is_registered else None
-        # A tensor for each layer of each group.
+        # Each layer of each group has one tensor on either side.
         refs: list[list[CanonicalKVCacheRef]] = []
         kv: list[torch.Tensor] = []
         host: list[torch.Tensor] = []
@@ -87,7 +90,7 @@ class DeviceCopies:
         self._load.wait(job_ids)
 
     def close(self) -> None:
-        """Waits for what is under way."""
+        """Waits for the copies that are under way, and unmaps the memory."""
         self._store.shutdown()
         self._load.shutdown()
         if self._registered is not None:

@@ -1,5 +1,5 @@
-"""What is made anew for each session with pandod, by a thread of its own: mapping and
-registering a memory takes seconds, and no step of an engine waits for that."""
+"""A value that a background thread makes again for each session with pandod. Mapping
+and registering memory takes seconds, and no step of an engine may wait for that."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _PAUSE = 0.05
 
 
 class Following(Generic[T]):
-    """Any thread may ask it. Owned by one side of the connector."""
+    """The value that belongs to the present session, and the thread that makes it. A
+    PandoWorker or an EngineKinds owns it; any thread may call it."""
 
     def __init__(
         self,
@@ -29,13 +30,14 @@ class Following(Generic[T]):
         is_changed: threading.Event,
         make: Callable[[Session], T | None],
     ) -> None:
-        """`make` is called by the thread until it returns something. `is_changed` is
-        set when a session is lost (`on_session_lost` of the client)."""
+        """Starts the thread, which calls `make` for each session until it returns
+        something other than None. The client's `on_session_lost` sets `is_changed`."""
         self._client = client
         self._make = make
         self._is_changed = is_changed
         self._is_closed = False
-        # Of which session, after how many calls of renew().
+        # The value, with the generation of its session and the number of calls of
+        # renew() before it was made.
         self._made: tuple[tuple[int, int], T] | None = None
         self._renewals = 0
         self._why: BaseException | None = None
@@ -47,14 +49,15 @@ class Following(Generic[T]):
 
     @property
     def now(self) -> T | None:
-        """What belongs to the present session; None while there is nothing."""
+        """Returns the value of the present session; None while it is not made yet."""
         made = self._made
         if made is None or made[0] != (self._client.generation, self._renewals):
             return None
         return made[1]
 
     def first(self, seconds: float) -> T:
-        """The first one. Raises RuntimeError, which says why there is none."""
+        """Waits for the first value and returns it. Raises RuntimeError, which gives
+        the reason, if there is none within `seconds`."""
         self._first.wait(seconds)
         made = self._made
         if made is None:
@@ -65,7 +68,7 @@ class Following(Generic[T]):
         return made[1]
 
     def renew(self) -> None:
-        """Until it is made anew there is nothing."""
+        """Has the value made again. Until then `now` is None."""
         self._renewals += 1
         self._is_changed.set()
 
@@ -97,7 +100,7 @@ class Following(Generic[T]):
                 _log.warning("pandod: %s; going on without blocks", error)
             self._why = error
             return False
-        # What was made in the next session is not this one's.
+        # A new session may have begun meanwhile; the value may be made of both.
         if made is None or self._client.generation != session.generation:
             return False
         self._why = None

@@ -1,4 +1,4 @@
-"""Copies between vLLM's memory and Pando's, where both are in host memory."""
+"""Copies between vLLM's KV memory and the block memory when both are host memory."""
 
 from __future__ import annotations
 
@@ -17,11 +17,14 @@ Addresses = npt.NDArray[np.int64]
 
 
 class HostCopies:
-    """Of one mapping of Pando's memory. A copy is over when its call returns."""
+    """Copies to and from one mapping of the block memory. PandoWorker owns it, and its
+    thread copies; another thread may close it when it is idle. A copy is done when its
+    call returns."""
 
     def __init__(self, layout: Layout, memory: Any, shard_stride: list[int]) -> None:
-        """`memory` is attached, a BlockMemory; `shard_stride` of each group."""
-        self._memory = memory  # mapped as long as it is referred to
+        """Takes an attached BlockMemory, and for each group the `shard_stride` of its
+        kind: the bytes from one shard of a block to the next."""
+        self._memory = memory  # This reference keeps the memory mapped.
         self._layout = layout
         self._base = memory.bytes.ctypes.data
         self._shard_at = [layout.shard * stride for stride in shard_stride]
@@ -46,7 +49,7 @@ class HostCopies:
         return done
 
     def wait(self, job_ids: set[int]) -> None:
-        """Nothing is under way."""
+        """Does nothing, because each copy was done when its call returned."""
 
     def close(self) -> None:
         self._memory = None
@@ -62,7 +65,7 @@ class HostCopies:
         ):
             if not count:
                 continue
-            # The first block may be in the middle of its chunk.
+            # The first block may lie in the middle of its chunk.
             chunks, within = np.divmod(np.arange(count) + index % per_chunk, per_chunk)
             blocks = kv.block_ids[first_block : first_block + count]
             at = places.block_ids[first_place + chunks].astype(np.int64)
@@ -91,7 +94,7 @@ class HostCopies:
             host = self._base + self._shard_at[group] + piece.offset
             host = host + places * PLACE_BYTES + within * piece.page_bytes
             if is_store and piece.ref.mapping is not None and self._layout.is_canonical:
-                # Ranks with the same bytes take turns in writing them.
+                # Ranks that have the same bytes share the work of writing them.
                 mapping = piece.ref.mapping
                 turn = (places * per_chunk + within) % mapping.num_writers
                 kv, host = (each[turn == mapping.writer_index] for each in (kv, host))
@@ -109,7 +112,8 @@ class HostCopies:
 def _fragments(
     piece: Piece, is_canonical: bool
 ) -> tuple[Addresses, Addresses, Addresses]:
-    """Of a page: where each fragment begins in vLLM's memory and in Pando's, and its
+    """Returns the fragments of a page as three arrays: where each fragment begins in
+    vLLM's page, where it begins in the page of the block memory, and its size, all in
     bytes."""
     if not is_canonical:
         found = [(0, 0, piece.page_bytes)]

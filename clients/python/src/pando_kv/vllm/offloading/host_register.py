@@ -1,5 +1,6 @@
-"""vLLM's registration of host memory with its device; without it copies are slower, and
-no less right. vLLM has it as functions since 0.32."""
+"""Registration of host memory with the device. vLLM has functions for that since 0.32;
+for older releases they are here. Copies from memory that is not registered are slower,
+but correct."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ except ModuleNotFoundError:
     from vllm.distributed.device_communicators.cuda_wrapper import CudaRTLibrary
 
     def host_register(address: int, size: int) -> bool:
-        """Whether it is registered."""
+        """Registers `size` bytes from `address`. Returns whether that succeeded."""
         return _is_done(CudaRTLibrary().cudaHostRegister(address, size))
 
     def host_unregister(address: int) -> None:
@@ -17,7 +18,7 @@ except ModuleNotFoundError:
 
     def _is_done(result: int) -> bool:
         if result:
-            # The next call of torch would raise it.
+            # This clears the error, which the next call of torch would raise.
             CudaRTLibrary().cudaGetLastError()
         return not result
 

@@ -1,10 +1,10 @@
-"""The names of kinds, and how a worker tells them to its scheduler.
+"""The identities of kinds, and the way in which workers tell them to their scheduler.
 
-Keys name tokens, a LoRA, images and a salt. All else that determines the bytes of a
-block is in the identity of its kind. Only workers know it: vLLM shows its configuration
-on their side alone. So each rank opens one more kind, which has no blocks, when it has
-mapped the memory: its name follows from the engine's id, and its label says which kinds
-the scheduler may use.
+vLLM's keys name tokens, a LoRA, images and a salt. Everything else that determines the
+bytes of a block is in the identity of the block's kind. Only workers know it, because
+vLLM gives its configuration to the spec only in workers. Each rank therefore opens one
+more kind, without blocks, when it has mapped the memory. The name of that kind follows
+from the engine's id, and its label says which kinds the scheduler may use.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pando_kv.blocks import KindSpec
 from pando_kv.vllm.identity import digest_of
 from pando_kv.vllm.offloading.layout import Layout
 
-# Counts the changes of what layout.py says.
+# The version of the layout in layout.py; every change of that layout increases it.
 _FORMAT = 1
 _DIGITS = 32
 
 
 def engine_digest(vllm_config: Any, config: OffloadingConfig, layout: Layout) -> str:
-    """Of all that determines the bytes of this engine's blocks."""
+    """Returns a digest of all that determines the bytes of this engine's blocks."""
     parallel = config.parallel
     sizes = [
         parallel.tp_size,
@@ -56,12 +56,14 @@ def engine_digest(vllm_config: Any, config: OffloadingConfig, layout: Layout) ->
 
 
 def kind_identity(digest: str, group_id: int) -> bytes:
+    """Returns the identity of a group's kind."""
     return f"vllm {digest} {group_id}".encode()
 
 
 def readiness(engine_id: str, rank: int, digest: str = "") -> KindSpec:
-    """The kind by which a rank says that it has mapped the memory. The scheduler, which
-    does not know the digest, leaves it out."""
+    """Returns the kind with which a rank announces that it has mapped the memory. The
+    scheduler does not know the digest and leaves it out; it needs only the identity.
+    """
     name = hashlib.sha256(f"{engine_id} {rank}".encode()).hexdigest()[:_DIGITS]
     return KindSpec(
         identity=f"vllm rank {name}".encode(),
@@ -73,12 +75,13 @@ def readiness(engine_id: str, rank: int, digest: str = "") -> KindSpec:
 
 
 def digest_in(label: str) -> str:
-    """What that rank's label says."""
+    """Returns the digest in the label of a rank's readiness kind."""
     return label.rpartition(" ")[2]
 
 
 def _models(vllm_config: Any) -> list[Any]:
-    """The model, and the one that drafts for it: its KV is in the blocks, too."""
+    """Returns what identifies the model and, with speculative decoding, the draft
+    model, whose KV is in the blocks as well."""
     digests: list[Any] = [digest_of(vllm_config)]
     if os.environ.get(ANY_CONFIGURATION) == "1":
         return digests
@@ -90,7 +93,8 @@ def _models(vllm_config: Any) -> list[Any]:
 
 
 def _weights(vllm_config: Any, model: Any) -> list[Any]:
-    """What is read of a folder says more than its name."""
+    """Returns what identifies the model's weights: a digest of the files if they lie in
+    a folder, because the folder's name says little, or else the name and revision."""
     if vllm_config.load_config.load_format == "dummy":
         return ["dummy", model.model, model.seed]
     digest = weights_digest(model.model)
@@ -101,7 +105,8 @@ def _weights(vllm_config: Any, model: Any) -> list[Any]:
 
 
 def _kernels(vllm_config: Any) -> list[str]:
-    """The inside of a page depends on them."""
+    """Returns the names of the attention backends, on which the inside of a page
+    depends."""
     layers = vllm_config.compilation_config.static_forward_context.values()
     backends = {getattr(layer, "attn_backend", None) for layer in layers}
     return sorted(backend.get_name() for backend in backends if backend is not None)

@@ -1,4 +1,4 @@
-"""The kinds that an engine's scheduler may use, in one session with pandod."""
+"""The kinds that an engine's scheduler may use in one session with pandod."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from pando_kv.vllm.offloading.following import Following
 from pando_kv.vllm.offloading.identity import digest_in, kind_identity, readiness
 
 _FIRST_SECONDS = 60.0
-_GROUP_BYTES = 4  # at the end of vLLM's keys
+_GROUP_BYTES = 4  # vLLM's keys end with the index of their group.
 
 
 @dataclass(frozen=True)
 class KindsInUse:
+    """The kinds of an engine's groups, as one session has opened them. Immutable, so
+    any thread may use it."""
+
     generation: int
-    """Of the session."""
+    """The generation of the session."""
     epoch: int
     session_id: int
     numbers: dict[int, int]
-    """Of each group, by its index."""
+    """The number of each group's kind, by the index of the group."""
     identities: list[bytes]
-    """Of these kinds, in the same order."""
+    """The identities of these kinds, in the order of `numbers`."""
 
     def name(
         self, keys: list[OffloadKey], before: dict[int, bytes] | None = None
     ) -> list[BlockKeys]:
-        """The keys as pandod wants them, in the same order: those of a group are
-        together."""
+        """Returns the keys in the form that pandod takes, in the same order. Each run
+        of keys of one group becomes one BlockKeys. `before` has for each group the key
+        before its first one, if there is one."""
         named, first = [], 0
         while first < len(keys):
             group = get_offload_group_idx(keys[first])
@@ -51,36 +55,42 @@ class KindsInUse:
 
 
 class EngineKinds:
-    """Finds them anew for each session, and after each reset. Owned by the scheduler's
-    side; its thread calls it, and another one finds."""
+    """The present kinds of an engine, which a thread of its own finds again for each
+    session and after each reset. SharedBlocks owns it; the scheduler's thread calls it,
+    and any thread may read `now`."""
 
     def __init__(
         self, client: Client, is_changed: threading.Event, config: OffloadingConfig
     ) -> None:
-        """Waits for the first ones: the ranks have opened them before."""
+        """Waits until the first kinds are found; the ranks open them before that.
+        Raises RuntimeError if there are none within a minute."""
         self._client = client
         self._config = config
-        # Names kinds of this engine alone, which it uses after a reset: others may have
-        # other weights now, and one that begins anew has those of before.
+        # A suffix of the identities after a reset, so that this engine alone has these
+        # kinds. Other engines may have other weights then, and an engine that starts
+        # later has the weights from before the reset.
         self._own = ""
         self._resets = self._resets_done = 0
-        self._memory: dict[int, BlockMemory] = {}  # by the session's generation
+        self._memory: dict[int, BlockMemory] = {}  # By the session's generation.
         self._following = Following(client, is_changed, self._find)
         self._following.first(_FIRST_SECONDS)
 
     @property
     def now(self) -> KindsInUse | None:
-        """None while there is no session, or not every rank has mapped its memory."""
+        """Returns the present kinds; None while there is no session, or while some rank
+        has not mapped the memory yet."""
         return self._following.now
 
     def reset(self) -> None:
-        """From now on they are empty ones, which this engine shares with no other."""
+        """Replaces the kinds by empty ones, which this engine shares with no other.
+        Until they are found, `now` is None."""
         self._own = self._own or secrets.token_hex(8)
         self._resets += 1
         self._following.renew()
 
     def forget_lost_sessions(self) -> None:
-        """When nothing that these had locked or reserved is under way."""
+        """Unmaps the memory of all sessions but the newest. To be called only when no
+        transfer uses blocks that an older session had locked or reserved."""
         for generation in sorted(self._memory)[:-1]:
             del self._memory[generation]
 
@@ -88,7 +98,8 @@ class EngineKinds:
         self._following.close()
 
     def _find(self, session: Session) -> KindsInUse | None:
-        """In the thread that follows the sessions."""
+        """Finds the session's kinds and maps its memory; None if not every rank is
+        ready. Following's thread calls it."""
         own, resets = self._own, self._resets
         kinds = self._shared_kinds()
         if kinds and own:
@@ -104,8 +115,8 @@ class EngineKinds:
             return None
         self._resets_done = resets
         if session.generation not in self._memory:
-            # While this process has it mapped, pandod gives no block away that the
-            # session held, though it may lose the session.
+            # While this process has the memory mapped, pandod gives no block of this
+            # session to others, even after the session is lost.
             self._memory[session.generation] = self._client.attach_memory()
         groups = [group.group_id for group in self._config.groups]
         numbers = [kind.number for kind in kinds]
@@ -118,7 +129,9 @@ class EngineKinds:
         )
 
     def _shared_kinds(self) -> list[Kind]:
-        """Of each group; none if a rank has not said yet that it is ready."""
+        """Returns the kind of each group that all equal engines share; an empty list if
+        a rank has not yet announced that it is ready, or ranks announced different
+        digests."""
         config, find = self._config, self._client.find_kinds
         ranks = range(config.parallel.world_size)
         names = [readiness(config.engine_id, rank).identity for rank in ranks]

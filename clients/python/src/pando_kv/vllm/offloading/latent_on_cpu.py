@@ -1,8 +1,8 @@
-"""Latent attention (MLA) on CPUs without AMX.
+"""The refusal of latent attention (MLA) on CPUs without AMX.
 
-vLLM turns its own prefix cache off there, for its reference backend is not made to
-begin behind a cached prefix. It would begin behind one of a connector all the same, and
-say other tokens than an engine alone.
+vLLM turns its own prefix cache off there, because its reference backend cannot compute
+behind a cached prefix. It would still compute behind a prefix that a connector loads,
+and then generate other tokens than an engine without a connector.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from vllm.platforms import current_platform
 
 
 def refuse_latent_on_cpu(vllm_config: Any) -> None:
-    """Raises ValueError where vLLM has done so."""
+    """Raises ValueError where vLLM has turned its prefix cache off for this reason."""
     if (
         current_platform.is_cpu()
         and vllm_config.model_config.use_mla

@@ -1,9 +1,9 @@
-"""What a block of each group consists of, in the memory of Pando.
+"""The layout of each group's blocks in the block memory.
 
-A block holds a chunk: `blocks_per_chunk` of vLLM's blocks of one group. Its shard is
-the part of one rank: for each layer of the group the pages of those blocks, one after
-the other. Where the bytes of all ranks are the same, or vLLM knows how they make up one
-page (`canonical_layout`), there is one shard, which all ranks read.
+A block of Pando holds a chunk: `blocks_per_chunk` of vLLM's blocks of one group. Each
+rank has one shard of it, which holds for each layer of the group the pages of those
+vLLM blocks, one after the other. If the bytes of all ranks are the same, or vLLM knows
+how they make up one page (`canonical_layout`), all ranks share a single shard.
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from vllm.v1.kv_offload.config import OffloadingConfig
 
 @dataclass(frozen=True)
 class Piece:
-    """The pages of one layer, or of several that lie together, in a shard."""
+    """The pages of one layer, or of several layers that lie together, in a shard."""
 
     ref: CanonicalKVCacheRef
     pages: torch.Tensor
-    """vLLM's memory: (blocks, bytes), int8."""
+    """The layer's pages in vLLM's memory: (blocks, bytes), int8."""
     page_bytes: int
-    """What a page takes in the shard."""
+    """The bytes that one page takes in the shard."""
     offset: int
-    """Where the first page begins in the shard."""
+    """The byte of the shard at which the first page begins."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Of one rank; equal in all ranks but for `shard` and the pages."""
+    """The layout of one rank's blocks. The layouts of all ranks are equal except for
+    `shard` and the pages in vLLM's memory. Immutable."""
 
     groups: list[list[Piece]]
     blocks_per_chunk: int
     is_canonical: bool
     is_portable: bool
-    """The bytes do not depend on how many ranks there are."""
+    """Whether the bytes are the same for every number of ranks."""
     shards: int
     shard: int
 
@@ -46,7 +47,7 @@ class Layout:
         return last.offset + last.page_bytes * self.blocks_per_chunk
 
     def description(self) -> list[Any]:
-        """What determines the inside of a block, for its identity."""
+        """Returns the values that determine the inside of a block, for its identity."""
         return [
             self.blocks_per_chunk,
             self.is_canonical,
@@ -56,8 +57,8 @@ class Layout:
 
 
 def lay_out(config: OffloadingConfig, kv_caches: CanonicalKVCaches) -> Layout:
-    """Raises ValueError where a canonical layout was asked for which vLLM does not
-    know for each layer."""
+    """Returns the layout of this rank's blocks. Raises ValueError if the operator asked
+    for a canonical layout and vLLM has none for some layer."""
     parallel = config.parallel
     is_one = config.canonical_layout or config.replicated_layout
     refs = [ref for group in kv_caches.group_data_refs for ref in group]

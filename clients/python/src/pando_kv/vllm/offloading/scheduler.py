@@ -1,10 +1,11 @@
-"""The scheduler's side: which blocks are found, held, loaded and stored.
+"""The part of the offloading spec in vLLM's scheduler: it finds, locks and reserves
+blocks.
 
-vLLM asks for one key after the other, again in each step in which a request waits, and
-knows no failure once it has been told of a hit. So all keys of a request are locked in
-one call when the first of them is asked for, and the answers are kept: a block that was
-found stays until it is loaded, or is given back when vLLM does not want it. All that
-fails, fails as a miss.
+vLLM looks up one key after the other, again in each step in which a request waits, and
+does not expect a load to fail after a hit. The first look-up of a request therefore
+locks the blocks of all its keys in one call, and the answers are kept. A locked block
+stays until it is loaded, or is released when vLLM does not want it. A call to pandod
+that fails counts as a miss.
 """
 
 from __future__ import annotations
@@ -47,21 +48,23 @@ from pando_kv.vllm.offloading.request_blocks import (
 )
 from pando_kv.vllm.offloading.step_access import StepAccess
 
-# Seconds in which a request waits for blocks that others are writing.
+# Seconds that a request waits for pending blocks, which another session is writing or a
+# tier is loading.
 _PENDING_SECONDS = 1.0
-# Seconds before those are asked for again.
+# Seconds before pending blocks are looked up again.
 _PENDING_PAUSE = 0.005
-# Seconds in which blocks are held, and answers kept, for a request that waits for
+# Seconds that blocks stay locked, and answers are kept, for a request that waits for
 # something else.
 _HOLD_SECONDS = 1.0
-# Seconds without an answer in which a store is tried again in each step.
+# Seconds without an answer for which a store is tried again in each step.
 _STORE_PATIENCE = 0.2
 # The most keys that pandod takes in one call.
 _MOST_KEYS = 16384
 
 
 class SharedBlocks(OffloadingManager):  # type: ignore[misc]
-    """vLLM's scheduler owns it; its thread alone calls it."""
+    """The manager that vLLM's scheduler asks about blocks. The scheduler owns it, and
+    only the scheduler's thread calls it."""
 
     def __init__(
         self,
@@ -70,18 +73,20 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         config: OffloadingConfig,
         announcer: Client | None = None,
     ) -> None:
-        """`client` has `away_after`; `is_changed` is set when its session is lost.
-        `announcer` is there if vLLM publishes events."""
+        """Takes a client that was made with `away_after`, and the event that is set
+        when its session is lost. `announcer` is a second client, given only if vLLM
+        publishes KV events. Raises RuntimeError if there are no kinds within a minute.
+        """
         self._access = StepAccess(client)
         self._config = config
         self._names = itertools.count(1 + secrets.randbits(62))
         self._step = 0
         self._resets = 0
         self._silent_since: float | None = None
-        # Those that hold locks, load or store.
+        # The requests that hold locks, load or store; an ordered set.
         self._holders: dict[RequestBlocks, None] = {}
-        # Locks and reservations that are given back once the workers have done a flush,
-        # and its step.
+        # A step, and the locks and reservations that are given back in that step. By
+        # then the workers have finished the transfers that a reset flushes.
         self._after_flush: list[tuple[int, list[int], set[int]]] = []
         self._kinds = EngineKinds(client, is_changed, config)
         self._announced: AnnouncedBlocks | None = None
@@ -95,7 +100,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         if blocks.step != self._step:
             self._bring_up_to_date(blocks, req_context)
         if key not in blocks.answers:
-            # Not known at the first lookup: a key of a block that is not full.
+            # The key was not known at the first look-up, as its block is not full.
             self._acquire(blocks, [key])
         answer = blocks.answers.get(key)
         if answer is None:
@@ -109,7 +114,7 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         return LookupResult.MISS
 
     def get_load_source(self, key: OffloadKey, req_context: ReqContext) -> Any:
-        """vLLM asks since 0.32."""
+        """Returns the source of hits, for vLLM's metrics. vLLM calls it since 0.32."""
         from vllm.v1.metrics.cache_hit_source import CacheHitSource
 
         return CacheHitSource.HOST
@@ -129,7 +134,9 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         self._forget_answers([blocks_of(req_context)])
 
     def _bring_up_to_date(self, blocks: RequestBlocks, context: ReqContext) -> None:
-        """Once in a step: within one, answers do not change."""
+        """Locks what is new of the request's keys, and drops answers that are too old.
+        It runs once in a step for each request, so answers do not change within a step.
+        """
         blocks.step = self._step
         now, kinds = time.monotonic(), self._kinds.now
         is_over = now - blocks.held_since > _HOLD_SECONDS
@@ -151,11 +158,11 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             blocks.pending.clear()
 
     def _acquire(self, blocks: RequestBlocks, keys: list[OffloadKey]) -> None:
-        """Locks those that are there; notes the answer to each, or none if this step
-        may ask no more. Where pandod does not answer they are missing. What its tier
-        has is pending until it is loaded."""
+        """Locks the blocks that are ready, and notes the answer for each key. If pandod
+        does not answer, the keys are noted as missing; if this step has no time left,
+        nothing is noted. A block in a tier is pending until it is loaded."""
         kinds = self._kinds.now
-        # Blocks that are loaded together are in one memory.
+        # All blocks that a request loads must lie in the memory of one session.
         is_another = kinds and blocks.locks and blocks.generation != kinds.generation
         if kinds is None or is_another:
             blocks.answers.update(dict.fromkeys(keys, MISSING))
@@ -197,11 +204,14 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
     def prepare_store(
         self, keys: Collection[OffloadKey], req_context: ReqContext
     ) -> PrepareStoreOutput | None:
-        """None, after which vLLM asks again, for a moment without an answer: it goes on
-        after an empty one, and what follows a block that was left out is not found."""
+        """Reserves places for the blocks that pandod does not have. Returns None, on
+        which vLLM asks again, until pandod has not answered for _STORE_PATIENCE
+        seconds. After an empty output vLLM goes on with later blocks, which no look-up
+        would find behind the missing ones, so the request stores nothing more."""
         blocks, wanted = blocks_of(req_context), list(keys)[:_MOST_KEYS]
-        # After a reset vLLM offers all blocks of running requests anew: what older
-        # weights may have made, by ids that blocks of a window had before they went.
+        # After a reset vLLM offers all blocks of running requests again. Older weights
+        # may have made their content, and the blocks that a sliding window has passed
+        # are offered by ids that may belong to other requests now.
         if blocks.stores_nothing or blocks.resets != self._resets:
             return _store(BlockPlaces([], 0, 0), [])
         kinds, places = self._kinds.now, None
@@ -262,8 +272,9 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
             self._forget_answers([blocks])
 
     def on_schedule_end(self, context: ScheduleEndContext) -> None:
-        """Gives back what is not loaded, of requests that were not asked for, run by
-        now, or have waited for long."""
+        """Ends vLLM's scheduling of a step. Releases the locks of each request that is
+        not loading, if vLLM did not look it up in this step, if it runs now, or if it
+        has held the locks for more than _HOLD_SECONDS."""
         now, begun = time.monotonic(), set(context.new_req_ids)
         self._forget_answers(
             [
@@ -284,12 +295,14 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
         self._access.begin_step()
 
     def has_pending_work(self) -> bool:
-        """While it has, vLLM goes on with steps; after some of them a flush is over."""
+        """Returns whether vLLM must go on with steps, even without requests, because
+        locks, reservations or publications wait for a later step."""
         return bool(self._after_flush) or self._access.is_behind
 
     def reset_cache(self) -> None:
-        """This engine finds nothing of before; it takes nothing from others. vLLM says
-        no more of the transfers under way, but has them flushed with its next step."""
+        """Makes this engine find nothing that was stored before. Other engines lose
+        nothing. vLLM does not report the transfers that are under way as complete, but
+        lets the workers finish them in its next step."""
         locks: list[int] = []
         reservations: set[int] = set()
         for blocks in list(self._holders):
@@ -299,8 +312,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
                 self._forget_answers([blocks])
             reservations |= blocks.forget_stores()
         self._holders.clear()
-        # Each rank of a pipeline may have a step under way, and one more is scheduled
-        # before the last one is over.
+        # Each stage of a pipeline may have a step under way, and vLLM schedules one
+        # more step before the last of these is over.
         steps = self._config.parallel.pp_size + 1
         self._after_flush.append((self._step + steps, locks, reservations))
         self._resets += 1
@@ -326,8 +339,8 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
                 self._access.give_back(partial(discard, reservation))
 
     def _is_answer_of(self, kinds: KindsInUse) -> bool:
-        """Whether what was just answered is so in the session that has these kinds: in
-        another one their numbers are those of other kinds."""
+        """Returns whether the last answer came in the session that opened these kinds.
+        In another session their numbers may name other kinds."""
         self._silent_since = None
         return self._access.client.generation == kinds.generation
 
@@ -337,8 +350,8 @@ def _store(spec: BlockPlaces, keys: list[OffloadKey]) -> PrepareStoreOutput:
 
 
 def _choose(keys: list[OffloadKey], places: np.ndarray) -> tuple[list[int], list[int]]:
-    """Indices of those that are stored, and of those that have room, but follow one of
-    their group that has none."""
+    """Returns the indices of the keys that are stored, and of the keys that got a place
+    but are not stored because an earlier key of their group got none."""
     chosen: list[int] = []
     given_up: list[int] = []
     full = set()

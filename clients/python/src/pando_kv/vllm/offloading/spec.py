@@ -20,7 +20,8 @@ from pando_kv.vllm.offloading.worker import PandoWorker
 
 
 class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
-    """One memory of the machine under the engines on all of its devices."""
+    """The entry of vLLM's OffloadingConnector to Pando. vLLM makes one in the scheduler
+    and one in each worker, and asks each for its half."""
 
     def __init__(self, config: OffloadingConfig) -> None:
         super().__init__(config)
@@ -28,7 +29,7 @@ class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
             raise ValueError(
                 "PandoOffloadingSpec does not support --pipeline-parallel-size above 1"
             )
-        # Then vLLM has one rank store.
+        # If this is true, vLLM lets only one rank store.
         self.replicated_layout = config.replicated_layout
         self._manager: SharedBlocks | None = None
         self._worker: PandoWorker | None = None
@@ -37,7 +38,7 @@ class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
         if self._manager is None:
             client, is_changed = self._connect("scheduler", CALL_SECONDS)
             announcer = None
-            # vLLM takes its manager's events only if it publishes them.
+            # vLLM takes the manager's events only if it publishes KV events.
             if self.config.enable_kv_cache_events:
                 announcer, _ = self._connect("events")
             self._manager = SharedBlocks(client, is_changed, self.config, announcer)

@@ -1,4 +1,4 @@
-"""Calls of a scheduler's steps, none of which may stand still."""
+"""Calls to pandod that a scheduler makes in its steps, within a time limit."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ T = TypeVar("T")
 
 _log = logging.getLogger("pando_kv.vllm")
 
-# Seconds that all calls of a step may take. One more call may begin before they are
-# over, and takes CALL_SECONDS at most.
+# Seconds that all calls of one step may take together. A call that begins before they
+# are used up may take CALL_SECONDS more.
 _STEP_SECONDS = 0.02
-# Seconds that one call may take; then pandod is away, and is not asked until it answers
-# a thread that looks out for it.
+# Seconds that one call may take. A call that takes longer fails, and pandod counts as
+# away: the client makes no calls until pandod answers the client's look-out thread.
 CALL_SECONDS = 0.01
 
 
 class StepAccess:
-    """A client whose failures are misses. The scheduler's thread alone calls it."""
+    """Access to a client for steps that must not wait: a call that fails gives None.
+    SharedBlocks owns it; the scheduler's thread alone calls it."""
 
     def __init__(self, client: Client) -> None:
-        """`client` has `away_after`."""
+        """Takes a client that was made with `away_after`."""
         self.client = client
         self._left = _STEP_SECONDS
         self._later: list[Callable[[], object]] = []
@@ -39,16 +40,16 @@ class StepAccess:
 
     @property
     def is_behind(self) -> bool:
-        """Whether calls wait for the next step."""
+        """Returns whether calls wait for the next step."""
         return bool(self._later)
 
     @property
     def has_time(self) -> bool:
-        """Whether this step may make one more call."""
+        """Returns whether this step may make one more call."""
         return self._left > 0
 
     def ask(self, call: Callable[[], T]) -> T | None:
-        """The answer; None where there is none."""
+        """Makes the call and returns its answer; None if the call fails."""
         begun = time.monotonic()
         try:
             return call()
@@ -63,8 +64,8 @@ class StepAccess:
             self._left -= time.monotonic() - begun
 
     def give_back(self, call: Callable[[], object]) -> None:
-        """A call that brings nothing, in a later step if this one has no time. While
-        pandod is away, or without an answer, the client makes it later."""
+        """Makes a call whose answer is not needed, in a later step if this one has no
+        time left. If pandod is away or does not answer, the client repeats it later."""
         if self.has_time:
             self.ask(call)
         else:

@@ -1,8 +1,9 @@
-"""The workers' side: copies between vLLM's memory and Pando's.
+"""The part of the offloading spec in vLLM's workers: copies between vLLM's KV memory
+and the block memory.
 
-A load or a store cannot fail in vLLM, so nothing here asks pandod for anything: the
-memory is mapped before the scheduler may use it, and an old one, of a pandod that is no
-more, stays mapped until its loads are over.
+vLLM does not expect a load or a store to fail, so none of them waits for pandod. The
+block memory is mapped before the scheduler may use it, and the memory of a pandod that
+has ended stays mapped until the loads from it are done.
 """
 
 from __future__ import annotations
@@ -48,13 +49,14 @@ _log = logging.getLogger("pando_kv.vllm")
 
 _FIRST_SECONDS = 60.0
 _LINK_SECONDS = 5.0
-# After so many seconds an old memory goes, though no step has used the new one: its
-# scheduler has given out no place in the old one for as long.
+# Seconds after which an old memory is unmapped even if no step has used the new one.
+# During that time the scheduler has handed out no place in the old memory.
 _OLD_MEMORY_SECONDS = 60.0
 
 
 class PandoWorker(OffloadingWorker):  # type: ignore[misc]
-    """vLLM's worker owns it; its thread alone calls it. Another one maps memory."""
+    """The object in one vLLM worker that copies blocks. The worker owns it, and only
+    the worker's thread calls it; threads of its own map and unmap memory."""
 
     def __init__(
         self,
@@ -63,13 +65,15 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         config: OffloadingConfig,
         kv_caches: CanonicalKVCaches,
     ) -> None:
-        """Maps the memory and declares the kinds; `is_changed` is set when the client's
-        session is lost. Raises RuntimeError if there is none within a minute."""
+        """Maps the block memory and opens the kinds. `is_changed` is set when the
+        client's session is lost. Raises RuntimeError if pandod gives no memory within a
+        minute, and ValueError for a model or layout that is not supported."""
         vllm_config = get_current_vllm_config_or_none()
         if vllm_config is None:
             raise RuntimeError("vLLM does not tell its workers their configuration")
         refuse_latent_on_cpu(vllm_config)
-        # OffloadingConnector has a finished request's blocks stored in the next step.
+        # OffloadingConnector stores the blocks of a finished request only in the next
+        # step, when vLLM may have zeroed them already.
         if has_kv_transfer_group():
             cache = get_kv_transfer_group()._kv_cache_config
             refuse_zeroed_blocks(vllm_config, cache)
@@ -79,10 +83,10 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         self._digest = engine_digest(vllm_config, config, self._layout)
         algorithm = vllm_config.cache_config.prefix_caching_hash_algo
         self._key_bytes = len(get_hash_fn_by_name(algorithm)(b""))
-        self._attached: Any = None  # by the present session
+        self._attached: Any = None  # The memory of the present session.
         self._mutex = threading.Lock()
-        self._copies: dict[int, HostCopies] = {}  # by epoch; older ones first
-        self._links: dict[int, SessionLink | None] = {}  # by session of schedulers
+        self._copies: dict[int, HostCopies] = {}  # By epoch, older ones first.
+        self._links: dict[int, SessionLink | None] = {}  # By the scheduler's session.
         self._not_copied: list[TransferResult] = []
         self._memory = Following(client, is_changed, self._attach)
         self._memory.first(_FIRST_SECONDS)
@@ -93,7 +97,8 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         assert isinstance(dst_spec, BlockPlaces)
         copies = self._copies_for(dst_spec)
         if copies is None:
-            # The blocks are of a pandod that is no more: none will be published.
+            # The places are those of a pandod that has ended, so the blocks will not
+            # be published, and need not be copied.
             self._not_copied.append(TransferResult(job_id, True))
         else:
             copies.store(job_id, src_spec, dst_spec)
@@ -106,7 +111,8 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         dst_spec: GPULoadStoreSpec,
         expedited: bool = False,
     ) -> bool:
-        """`expedited`, since vLLM 0.33: the step waits for it."""
+        """Starts a load. vLLM sets `expedited` since 0.33 when the step waits for the
+        load; every load here starts at once."""
         assert isinstance(src_spec, BlockPlaces)
         copies = self._copies_for(src_spec)
         assert copies is not None, "a load from a memory that is not mapped"
@@ -114,7 +120,9 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         return True
 
     def get_finished(self) -> list[TransferResult]:
-        """vLLM asks at the end of each step, when all of its loads were submitted."""
+        """Returns the transfers that are done, and unmaps memory older than the memory
+        that was used last. vLLM calls it at the end of each step, when all loads of the
+        step are submitted."""
         done, self._not_copied = self._not_copied, []
         with self._mutex:
             for copies in self._copies.values():
@@ -136,7 +144,7 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         self._client.close()
 
     _used: int | None = None
-    """The epoch of the last load or store."""
+    """The epoch of the memory that the last load or store used."""
 
     def _copies_for(self, places: BlockPlaces) -> HostCopies | None:
         self._used = places.epoch
@@ -146,7 +154,9 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         return self._copies.get(places.epoch)
 
     def _attach(self, session: Session) -> bool | None:
-        """In the thread that follows the sessions."""
+        """Maps the session's block memory, opens its kinds and announces that this rank
+        is ready. Returns None if it must be tried again. Following's thread calls it.
+        """
         memory = self._client.attach_memory()
         if memory.epoch != session.epoch:
             return None
@@ -167,7 +177,8 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
             self._config.engine_id, self._config.parallel.rank, self._digest
         )
         (ready,) = self._client.open_kinds([wanted])
-        # One of an engine that had this id before goes when pandod ends its session.
+        # Another label is that of an earlier engine with this id. pandod drops its kind
+        # when it ends that engine's session.
         return True if ready.spec.label == wanted.label else None
 
     def _kind(self, group: int) -> KindSpec:
@@ -181,7 +192,9 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
         )
 
     def _link_to(self, session_id: int) -> None:
-        """Pandod gives no block of that session away while this process lives."""
+        """Links this process to the scheduler's session. pandod gives no block of
+        that session to others until the link is closed, which happens when a newer
+        session is linked or this process ends."""
         try:
             call = attach_memory(self._client._sessions, session_id)
             grant = self._client._connection.send(call)
@@ -197,7 +210,7 @@ class PandoWorker(OffloadingWorker):  # type: ignore[misc]
             each.close()
 
     def _drop_those_before(self, epoch: int) -> None:
-        """But for what has copies under way."""
+        """Unmaps the memory of each earlier epoch that has no copies under way."""
         with self._mutex:
             epochs = list(self._copies)
             for each in epochs[: epochs.index(epoch) if epoch in epochs else 0]:

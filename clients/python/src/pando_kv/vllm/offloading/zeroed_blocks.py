@@ -1,8 +1,8 @@
-"""Blocks that vLLM fills with zeros, or copies into, when it gives them out anew.
+"""The refusal of models whose blocks vLLM fills with zeros when it reuses them.
 
-Its first model runner tells connectors of a step before it does so, and a store of what
-was in such a block is waited for then. Its second one tells them after it has queued
-that: what is stored of the block may be zeros.
+vLLM's first model runner calls connectors at the beginning of a step, before it fills
+the blocks, and a store of the old content is waited for there. vLLM's second model
+runner calls connectors after it has queued the filling, so the store may read zeros.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from typing import Any
 
 
 def refuse_zeroed_blocks(vllm_config: Any, kv_cache_config: Any) -> None:
-    """Raises ValueError where the second model runner would do so."""
-    # States that are copied are of models whose blocks are filled with zeros, too.
+    """Raises ValueError if vLLM would use its second model runner for such a model."""
+    # vLLM also copies states into reused blocks, but only for models whose blocks it
+    # fills with zeros as well.
     if kv_cache_config.needs_kv_cache_zeroing and vllm_config.use_v2_model_runner:
         raise ValueError(
             "PandoOffloadingSpec does not support a model with states, or with KV of "

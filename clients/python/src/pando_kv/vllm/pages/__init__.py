@@ -1,1 +1,1 @@
-"""vLLM over Pando's pages: its KV memory is the pool, which all engines share."""
+"""vLLM over Pando's pages: vLLM's KV memory is the pool, which all engines share."""

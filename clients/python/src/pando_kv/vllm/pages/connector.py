@@ -1,4 +1,4 @@
-"""The KV connector that vLLM loads."""
+"""The KV connector that vLLM loads, in the scheduler and in each worker."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ _BLOCKS_DO = "; blocks do: PandoOffloadingSpec in docs/engines-vllm.md"
 
 
 class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
-    """One object in vLLM's scheduler and one in each worker; `role` says which.
+    """The connector of one process. vLLM makes one in its scheduler and one in each
+    worker, and owns it; `role` says which of them this is. The thread of that scheduler
+    or worker alone calls it.
 
-    It does not declare SupportsHMA, so that vLLM keeps the KV of layers with windows as
-    it keeps the others', in one group."""
+    It does not declare SupportsHMA. vLLM then keeps the KV of layers with sliding
+    windows like that of all other layers, in one group."""
 
     def __init__(
         self, vllm_config: Any, role: KVConnectorRole, kv_cache_config: Any
@@ -57,7 +59,7 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
 
     def _make_scheduler(self, vllm_config: Any) -> PageScheduler:
         limits = vllm_config.scheduler_config
-        # The most pages that a step may need, so that Pando is asked once a step.
+        # A step needs at most so many pages, so one call a step can reserve them all.
         stash = (
             limits.max_num_batched_tokens // self._block_tokens + limits.max_num_seqs
         )
@@ -77,10 +79,10 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
 
     @property
     def requires_kv_delivery(self) -> bool:
-        """What is not published is a miss later."""
+        """Returns False, because KV that is not published is only a later miss."""
         return False
 
-    # In the workers.
+    # vLLM calls the methods below in its workers.
 
     def get_mem_pool_context(self) -> AbstractContextManager[None]:
         assert self._worker is not None
@@ -91,25 +93,26 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
         self._worker.register(kv_caches, self._block_tokens)
 
     def start_load_kv(self, forward_context: Any, **_: Any) -> None:
-        """Nothing is loaded: what is cached is in its place."""
+        """Begins the step in this worker. Loads nothing, because cached KV is in vLLM's
+        KV memory already."""
         assert self._worker is not None
         self._worker.begin_step(self._get_connector_metadata())
 
     def wait_for_layer_load(self, layer_name: str) -> None:
-        """Nothing is loaded."""
+        """Does nothing, because nothing is loaded."""
 
     def save_kv_layer(
         self, layer_name: str, kv_layer: torch.Tensor, attn_metadata: Any, **_: Any
     ) -> None:
-        """Nothing is saved: what is computed is where it is published."""
+        """Does nothing, because pages are published where the model writes them."""
 
     def wait_for_save(self) -> None:
-        """Nothing is saved."""
+        """Does nothing, because nothing is saved."""
 
     def build_connector_worker_meta(self) -> KVConnectorWorkerMetadata:
         return StepDone()
 
-    # In the scheduler.
+    # vLLM calls the methods below in its scheduler.
 
     def bind_kv_cache_manager(self, kv_cache_manager: Any) -> None:
         super().bind_kv_cache_manager(kv_cache_manager)
@@ -119,14 +122,15 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
     def get_num_new_matched_tokens(
         self, request: Any, num_computed_tokens: int
     ) -> tuple[int | None, bool]:
-        """Nothing is to be loaded; but a request may be held back."""
+        """Returns 0 tokens to load, or None in their place while the request waits for
+        a tier; vLLM then leaves the request in its queue."""
         assert self._scheduler is not None
         return (None if self._scheduler.is_held_back(request) else 0), False
 
     def update_state_after_alloc(
         self, request: Any, blocks: Any, num_external_tokens: int
     ) -> None:
-        """Nothing is to be loaded."""
+        """Does nothing, because nothing is to be loaded."""
 
     def build_connector_meta(self, scheduler_output: Any) -> KVConnectorMetadata:
         assert self._scheduler is not None

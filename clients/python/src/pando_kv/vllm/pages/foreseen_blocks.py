@@ -1,4 +1,4 @@
-"""What vLLM's blocks will look like, before vLLM makes their memory."""
+"""The shape and strides of vLLM's blocks, before vLLM makes their memory."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 
 
 def foreseen_blocks(kv_cache_config: Any, vllm_config: Any) -> torch.Tensor:
-    """The blocks of the first layer, without memory.
+    """Returns the blocks of the first layer, as a tensor on the meta device.
 
-    vLLM decides later whether a backend of attention takes its blocks in parts; such an
-    engine is refused when its blocks are there.
+    vLLM decides only later whether an attention backend splits the blocks. An engine
+    that splits them is refused once its real blocks are there.
     """
     from vllm.v1.kv_cache_interface import create_kv_cache_views
 

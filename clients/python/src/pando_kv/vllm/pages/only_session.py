@@ -1,4 +1,4 @@
-"""The session that an engine whose KV memory is the pool cannot outlive."""
+"""The session of an engine whose KV memory is the pool. The engine ends with it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ _log = logging.getLogger("pando_kv.vllm")
 
 
 class OnlySession:
-    """Its pages are the engine's KV memory: a RuntimeError, which ends the engine, once
-    it is lost."""
+    """The session whose pages are the engine's KV memory. Once it is lost, the methods
+    raise RuntimeError, which ends the engine. PageScheduler owns it; the scheduler's
+    thread alone calls it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -20,11 +21,13 @@ class OnlySession:
         self.session_id = client.session_id
 
     def require(self) -> None:
+        """Raises RuntimeError if the session is lost."""
         if self._client.generation != self._generation:
             self._end("pandod has begun anew")
 
     def go_on(self, error: PandoError) -> None:
-        """After a call that failed, if that is possible."""
+        """Logs the error of a call, so that the engine goes on without the answer.
+        Raises RuntimeError if the session is lost."""
         if isinstance(error, SessionLostError):
             self._end(error.message)
         if not isinstance(error, AwayError):

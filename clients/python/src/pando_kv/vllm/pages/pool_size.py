@@ -1,5 +1,5 @@
-"""Tells vLLM of the pool before it makes its configuration: its blocks are the pool's
-pages, whatever memory is free."""
+"""The sizes of the pool as arguments of vLLM, before vLLM makes its configuration. They
+replace the number of blocks that vLLM would derive from the free memory."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from pando_kv._presence import SCHEDULER_PATIENCE
 from pando_kv._seams import require_seam
 from pando_kv.vllm import CONNECTOR
 
-# For the start; a step waits no longer than SCHEDULER_PATIENCE.
+# Seconds that a call at the start may take; a step waits SCHEDULER_PATIENCE at most.
 _TIMEOUT = 30.0
 
-# vLLM takes no zeros here: a byte of KV, and the smallest share of a GPU.
+# The least bytes of KV and the least share of a GPU's memory that vLLM accepts; it
+# refuses zeros.
 _NO_BYTES = 1
 _NO_SHARE = 1e-9
 
 
 def connect(transfer: Any, name: str) -> Client:
-    """A session, as `kv_connector_extra_config` in `transfer` says."""
+    """Opens a session at the address in the `kv_connector_extra_config` of `transfer`.
+    Raises UnavailableError if pandod does not answer within _TIMEOUT seconds."""
     return Client(
         transfer.get_from_extra_config("pando_address", ""),
         name=f"vllm {name} {os.getpid()}",
@@ -33,7 +35,8 @@ def connect(transfer: Any, name: str) -> Client:
 
 
 def asking_the_pool(create_engine_config: Callable[..., Any]) -> Callable[..., Any]:
-    """EngineArgs.create_engine_config, with the pool's sizes among its arguments."""
+    """Returns a wrapper of EngineArgs.create_engine_config that first fills the pool's
+    sizes in, if the engine uses PandoConnector."""
 
     @functools.wraps(create_engine_config)
     def create(arguments: Any, *given: Any, **named: Any) -> Any:
@@ -46,23 +49,25 @@ def asking_the_pool(create_engine_config: Callable[..., Any]) -> Callable[..., A
 
 
 def take_sizes_of_pool(arguments: Any, transfer: Any) -> None:
-    """Fills in what was not given. Raises ValueError for what was, and is not the
-    pool's; RuntimeError where vLLM is not one that was tested."""
+    """Fills in the sizes that the operator did not give. Raises ValueError for a given
+    size that differs from the pool's, and RuntimeError if this vLLM is not one that was
+    tested."""
     require_seam(CONNECTOR)
     with connect(transfer, "arguments") as client:
         pool = client.pool
     if not pool.is_open or arguments.block_size is None:
         _take(arguments, "block_size", pool.layout.page_tokens, "--page-tokens")
-    # As many blocks as an open pool has bytes for, or those that are counted, whose
-    # bytes do not matter.
+    # With an open pool, vLLM makes as many blocks as the pool has bytes for. With any
+    # other pool the number of blocks is given below, and the bytes do not matter.
     arguments.kv_cache_memory_bytes = pool.shards[0].size_bytes
     if not pool.is_open:
         _take(arguments, "num_gpu_blocks_override", pool.capacity_pages, "--pool-pages")
         arguments.kv_cache_memory_bytes = _NO_BYTES
     if arguments.async_scheduling is None:
         arguments.async_scheduling = False
-    # A share of the GPU that was given is free for weights and activations, or vLLM
-    # refuses to start.
+    # vLLM refuses to start if less than this share of the GPU's memory is free, and the
+    # pool takes much of it. A share that the operator gave stays: it is the room for
+    # weights and activations.
     if arguments.gpu_memory_utilization == type(arguments).gpu_memory_utilization:
         arguments.gpu_memory_utilization = _NO_SHARE
 

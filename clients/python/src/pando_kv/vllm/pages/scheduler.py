@@ -1,8 +1,8 @@
-"""Pages in vLLM's scheduler: admissions and publications.
+"""The part of PandoConnector in vLLM's scheduler: admissions and publications.
 
-The way of a request: its lookup locks the cached prefix and reserves pages for the rest
-of the prompt, one call; its computed pages are published in place, the last publication
-releases the lock. vLLM's prefix cache is not used, Pando's index takes its place.
+The look-up of a request locks the cached prefix and reserves pages for the rest of the
+prompt, in one call. Computed pages are published where they lie; the last publication
+releases the lock. The index of pandod takes the place of vLLM's prefix cache.
 """
 
 from __future__ import annotations
@@ -33,19 +33,22 @@ from pando_kv.vllm.pages.shared_block_pool import SharedBlockPool
 from pando_kv.vllm.pages.step_plan import StepPlan
 
 _NO_PAGES = np.empty(0, np.uint32)
-# There is no room, or pandod drains: what waits asks again in its next step.
+# These errors mean that there is no room or that pandod drains. A request that waits
+# tries again in the next step.
 _NOT_NOW = (PoolExhaustedError, QuotaExceededError, SessionLimitError, DrainingError)
-# Fewer are not worth a call of their own: they are published with the last.
+# Fewer pages are not worth a call of their own, and are published with later ones.
 _FEW_PAGES = 4
 
 
 class PageScheduler:
-    """Owned by the scheduler's connector; its thread alone calls it."""
+    """The admitted requests of one vLLM scheduler. The scheduler's connector owns it,
+    and the scheduler's thread alone calls it."""
 
     def __init__(
         self, client: Client, block_tokens: int, stash_pages: int, wait: float = 0.0
     ) -> None:
-        """`wait` is how many seconds a request may wait for what a tier loads."""
+        """Takes the tokens of a block, the number of spare pages to keep, and the
+        seconds that a request may wait while a tier loads its prefix."""
         self._client = client
         self._tier_waits = TierWaits(client, wait)
         self._session = OnlySession(client)
@@ -53,14 +56,16 @@ class PageScheduler:
         self._block_tokens = block_tokens
         self._stash_pages = stash_pages
         self._admitted: dict[str, Admitted] = {}
-        self._growing: list[Admitted] = []  # whose prompts have not all their blocks
-        self._generation = ""  # of the cache, as this engine sees it
-        # From bind() on.
+        self._growing: list[Admitted] = []  # Not all prompt blocks allocated.
+        self._generation = ""  # Changes with each reset.
+        # Set by bind().
         self._manager: Any
         self._pool: SharedBlockPool
 
     def bind(self, manager: Any) -> None:
-        """Takes vLLM's block pool and its lookups over."""
+        """Replaces the methods of vLLM's block pool, and the look-up of its KV cache
+        manager. Raises ValueError if vLLM's prefix caching is off, or if vLLM has
+        another number of blocks than the pool has pages."""
         pool = manager.block_pool
         if not manager.enable_caching:
             raise ValueError("PandoConnector needs --enable-prefix-caching")
@@ -78,9 +83,10 @@ class PageScheduler:
     def computed_blocks(
         self, request: Any, max_cache_hit_length: int | None = None
     ) -> tuple[Any, int, int]:
-        """vLLM's lookup: the blocks and the tokens of the cached prefix. Asked each
-        step while a request waits; the match, its lock and its pages are kept. One
-        that is held back is not matched yet: is_held_back() says so next."""
+        """Returns the blocks of the cached prefix, the number of its tokens, and 0; it
+        takes the place of vLLM's look-up. vLLM calls it in each step while the request
+        waits, and the first match, its lock and its pages are kept. A request that
+        waits for a tier is not matched yet; vLLM calls is_held_back() next."""
         admitted = self._admitted.get(request.request_id)
         if admitted is not None and admitted.is_of_before:
             self._release(request.request_id)
@@ -100,13 +106,16 @@ class PageScheduler:
         return blocks, len(found) * self._block_tokens, 0
 
     def is_held_back(self, request: Any) -> bool:
+        """Returns whether the request must stay in vLLM's queue, to wait for a tier."""
         return self._tier_waits.is_held(request.request_id)
 
     def plan(self, output: Any) -> StepPlan:
+        """Ends vLLM's scheduling of a step. Returns the message for the workers. Raises
+        RuntimeError if the session is lost."""
         self._session.require()
         for request_id in output.preempted_req_ids or ():
             admitted = self._admitted.get(request_id)
-            # After a reset a request is preempted and begins again in one step.
+            # After a reset, vLLM may preempt a request and begin it again in one step.
             if admitted is not None and admitted.is_of_before:
                 self._release(request_id)
         self._pool.begin_step()
@@ -114,7 +123,7 @@ class PageScheduler:
         return StepPlan(self._session.session_id)
 
     def finish_step(self) -> None:
-        """A step is done: what it has computed is complete."""
+        """Publishes the pages that a step has completed."""
         for admitted in self._admitted.values():
             request = admitted.request
             whole = self._whole(request.num_computed_tokens, request)
@@ -123,7 +132,8 @@ class PageScheduler:
                 self._publish(admitted, block_ids, whole)
 
     def end(self, request_id: str, block_ids: list[int]) -> None:
-        """The request is finished or aborted; its blocks are freed next."""
+        """Publishes the last pages of a finished or aborted request and releases its
+        lock. vLLM frees the request's blocks next."""
         admitted = self._admitted.get(request_id)
         if admitted is not None:
             request = admitted.request
@@ -134,8 +144,9 @@ class PageScheduler:
         self._release(request_id)
 
     def reset(self) -> None:
-        """What is cached is not found any more, by this engine: others share it.
-        Requests that wait have found nothing; what runs on publishes nothing more."""
+        """Makes this engine find nothing that was cached before; other engines still
+        find it. Requests that wait lose their matches, and requests that run publish
+        nothing more."""
         self._generation = uuid.uuid4().hex
         self._tier_waits.keep(())
         for request_id, admitted in list(self._admitted.items()):
@@ -144,18 +155,20 @@ class PageScheduler:
                 self._release(request_id)
 
     def _holds_back(self, request: Any) -> bool:
-        """Whether a tier loads what it has of the prompt."""
+        """Returns whether the request must wait while a tier loads its prompt."""
 
         def prompt() -> Prompt:
             tokens = Tokens(request).upto(self._matchable(request))
             return tokens, namespace_of(request, self._generation)
 
-        # vLLM schedules a request that reads no cache, whatever it is told.
+        # vLLM never keeps a request in its queue that reads no cache.
         return not request.skip_reading_prefix_cache and self._tier_waits.holds(
             request.request_id, prompt
         )
 
     def _admit(self, request: Any) -> Admitted | None:
+        """Locks the cached prefix and reserves pages for the rest of the prompt.
+        Returns None if there is no room or no answer."""
         self._session.require()
         if self._refusals.is_in_vain(request.request_id):
             return None
@@ -216,14 +229,16 @@ class PageScheduler:
                 lock=admitted.lock,
                 relock=not is_last,
                 unlock=is_last,
-                # vLLM does not change the table of a request: duplicates stay its own.
+                # vLLM cannot change the blocks of a running request. Pages whose
+                # content another session published first stay reserved by this one.
                 keep_duplicates=True,
             )
         except AwayError:
-            # The call was not made: it is when pandod answers, if the request runs on.
+            # The call was not made. If the request still runs when pandod answers
+            # again, a later step publishes these pages.
             return
         except (DeadlineError, UnavailableError) as error:
-            # It is unknown whose they are: they are used no more.
+            # pandod may have published the pages or not, so they must not become free.
             self._session.go_on(error)
             self._pool.publish(page_ids)
         except PandoError as error:
@@ -246,14 +261,16 @@ class PageScheduler:
             self._session.go_on(error)
 
     def _matchable(self, request: Any) -> int:
-        """At least one token must be computed."""
+        """Returns how many tokens may be matched. The model must compute at least one
+        token of the prompt, so the last one is left out."""
         return self._whole(request.num_tokens - 1, request)
 
     def _prompt_blocks(self, request: Any) -> int:
         return -(-int(request.num_tokens) // self._block_tokens)
 
     def _unallocated(self, admitted: Admitted) -> int:
-        """Reserved pages that vLLM has not taken for its prompt yet."""
+        """Returns the number of pages that are reserved for the prompt and that vLLM
+        has not taken yet."""
         request_id = admitted.request.request_id
         if self._admitted.get(request_id) is not admitted:
             return 0
@@ -261,14 +278,14 @@ class PageScheduler:
         return max(0, admitted.prompt_blocks - max(taken, len(admitted.blocks)))
 
     def _promised(self) -> int:
-        """Free pages that prompts which were looked up have yet to take."""
+        """Returns the number of free pages that admitted prompts have yet to take."""
         pages = [self._unallocated(admitted) for admitted in self._growing]
         self._growing = [a for a, n in zip(self._growing, pages, strict=True) if n]
         return sum(pages)
 
     def _secure(self, pages: int) -> None:
-        """Makes so many pages spare, if there is room. Pages that were promised may
-        have gone to requests that run."""
+        """Reserves pages until so many are spare, if there is room. Too few may be
+        spare because running requests have taken pages that were promised."""
         short = pages - self._pool.spare_pages()
         if short <= 0 or self._refusals.is_in_vain(short):
             return
@@ -280,6 +297,7 @@ class PageScheduler:
             self._session.go_on(error)
 
     def _whole(self, tokens: int, request: Any) -> int:
+        """Returns the number of these tokens that are known and fill whole blocks."""
         known = min(tokens, int(request.num_tokens))
         return known // self._block_tokens * self._block_tokens
 

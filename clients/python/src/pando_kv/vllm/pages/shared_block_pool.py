@@ -1,4 +1,4 @@
-"""vLLM's block pool over the pages that the session has reserved."""
+"""vLLM's block pool, made of the pages that the session has reserved."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ _NO_PAGES = np.empty(0, np.uint32)
 
 
 class SharedBlockPool(BlockPool):  # type: ignore[misc]
-    """Block b is page b. Free are the pages that the session has reserved and no
-    request has: no other worker can take them, and vLLM counts on nothing else.
+    """vLLM's block pool in which block b is page b. A block is free if the session has
+    reserved its page and no request uses it. Other sessions cannot take such a page,
+    and vLLM needs no other guarantee.
 
-    A page is `owned` from when it is reserved until it is published or given back. What
-    is published, by whomever, is kept by its request's lock and counted by vLLM's
-    references, no more.
+    A page is in `_owned` from its reservation until it is published or given back. The
+    lock of a request keeps a published page in the cache, no matter which session
+    published it; vLLM's reference count of the block is kept, but frees nothing then.
 
-    Put in the place of the class of vLLM's pool, so that each holder of a reference to
-    the pool has this. Not thread-safe: vLLM's scheduler is one thread.
+    PageScheduler.bind assigns this class to `__class__` of vLLM's pool, so every object
+    that refers to the pool uses it. Not thread-safe: the scheduler's thread alone calls
+    it.
     """
 
     def adopt(
@@ -33,6 +35,10 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
         promised: Callable[[], int],
         stash_pages: int,
     ) -> None:
+        """Takes the place of __init__. `allocate` reserves up to so many pages,
+        `give_back` frees reserved pages, and `promised` counts the free pages that
+        admitted prompts have yet to take. The pool reserves pages when fewer than
+        `stash_pages` others are free."""
         self._allocate = allocate
         self._give_back = give_back
         self._promised = promised
@@ -42,7 +48,8 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
         self._may_ask = True
 
     def begin_step(self) -> None:
-        """Pando may be asked for pages once more; too many go back to it."""
+        """Allows one more call for pages, and gives pages back if more than twice the
+        stash are spare."""
         self._may_ask = True
         surplus = self.spare_pages() - 2 * self._stash_pages
         if surplus > 0:
@@ -51,22 +58,23 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
             self._give_back(np.array(taken, np.uint32))
 
     def spare_pages(self) -> int:
-        """Free pages that are not promised to a prompt."""
+        """Returns the number of free pages that are not promised to a prompt; negative
+        if too few are free."""
         return len(self._free) - self._promised()
 
     def add(self, page_ids: Uint32Array) -> None:
-        """Pages that the session has reserved. One that vLLM still has a reference to,
-        for a request that is over, is free when that goes."""
+        """Adds pages that the session has reserved. A page to which vLLM still has a
+        reference, from an earlier use, becomes free when vLLM drops the reference."""
         for page in page_ids.tolist():
             self._owned.add(page)
             if self.blocks[page].ref_cnt == 0:
                 self._free.append(page)
 
     def publish(self, page_ids: Iterable[int]) -> None:
-        """They are the cache's now."""
+        """Notes that the cache now owns these pages; they do not become free here."""
         self._owned.difference_update(page_ids)
 
-    # vLLM's scheduler calls these.
+    # vLLM's scheduler calls the methods below.
 
     def get_num_free_blocks(self) -> int:
         short = self._stash_pages - self.spare_pages()
@@ -101,14 +109,15 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
                 self._free.append(block.block_id)
 
     def cache_full_blocks(self, *_: Any, **__: Any) -> None:
-        """Nothing: the connector publishes what the device has written."""
+        """Does nothing: the connector publishes what the device has written."""
 
     def get_cached_block(self, *_: Any, **__: Any) -> None:
-        """Nothing is cached here."""
+        """Returns None, because pandod has the prefix cache."""
 
     def evict_blocks(self, block_ids: set[int]) -> None:
-        """Nothing is cached here."""
+        """Does nothing, because pandod has the prefix cache."""
 
     def reset_prefix_cache(self) -> bool:
-        """Others share the cache; the connector's reset_cache() is what counts."""
+        """Returns True and does nothing. The connector's reset_cache() makes this
+        engine find nothing from before; other engines share the cache and keep it."""
         return True

@@ -1,4 +1,4 @@
-"""What engines that share pages must state alike, beside sizes."""
+"""The values, besides sizes, that must be equal for all engines that share pages."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ from pando_kv._plain_dtypes import PLAIN_DTYPES
 
 @dataclass(frozen=True)
 class StatedPages:
+    """The values that an engine states about its pages. Immutable."""
+
     model: str
+    """The name of the model."""
     digest: str
-    """Of the model's configuration."""
+    """The digest of the model's configuration."""
     format: str
-    """Names the inside of a page; empty: what is seen of vLLM's tensors."""
+    """A name for the inside of a page. If it is empty, format_of() derives one from
+    vLLM's tensors."""
 
 
 def format_of(kv: torch.Tensor, device: str = "") -> str:
-    """What the inside of a block looks like: engines that say the same may share.
-    `device` is the type of the one that will have it, where `kv` is on none. Raises
-    ValueError where nothing that is seen says so."""
+    """Returns a name for the inside of a block of `kv`: (blocks, ...). Engines with
+    equal names may share pages. `device` is the type of the device that will hold the
+    blocks, for a `kv` on the meta device. Raises ValueError for KV with scales, which
+    the tensor does not show."""
     import vllm
 
     if str(kv.dtype) not in PLAIN_DTYPES:

@@ -1,4 +1,4 @@
-"""What vLLM's scheduler tells the workers, and they it."""
+"""The messages between PandoConnector's objects in vLLM's scheduler and workers."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 
 @dataclass
 class StepPlan(KVConnectorMetadata):  # type: ignore[misc]
+    """The message from the scheduler to the workers before each step."""
+
     session_id: int
-    """The scheduler's, which has reserved the pages that the workers write."""
+    """The scheduler's session, which has reserved the pages that the workers write."""
 
 
 @dataclass
 class StepDone(KVConnectorWorkerMetadata):  # type: ignore[misc]
-    """Told after each step, so that the scheduler's connector is asked to publish."""
+    """The message from a worker to the scheduler after each step. It has no content,
+    but makes vLLM call the scheduler's connector, which then publishes pages."""
 
     def aggregate(self, other: KVConnectorWorkerMetadata) -> StepDone:
         return self

@@ -1,4 +1,5 @@
-"""Pages in vLLM's workers: vLLM's KV memory is the mapped pool."""
+"""The part of PandoConnector in vLLM's workers: it makes the mapped pool vLLM's KV
+memory."""
 
 from __future__ import annotations
 
@@ -22,10 +23,12 @@ _log = logging.getLogger("pando_kv.vllm")
 
 
 class PageWorker:
-    """Owned by a worker's connector; its thread alone calls it, but for the link.
+    """The mapped pool of one vLLM worker. The worker's connector owns it, and the
+    worker's thread alone calls it; a thread of its own makes the link to the
+    scheduler's session.
 
-    vLLM allocates its KV memory with one call of `torch.zeros`; that call is answered
-    with the pool. Should vLLM have changed, the engine does not start.
+    vLLM allocates its KV memory with one call of `torch.zeros`, which returns the pool
+    here. If vLLM allocates in another way, the engine does not start.
     """
 
     def __init__(
@@ -49,15 +52,17 @@ class PageWorker:
         self._linking: threading.Thread | None = None
 
     def memory_context(self) -> AbstractContextManager[None]:
-        """In which vLLM makes its KV memory."""
+        """Maps the pool, and returns the context in which vLLM allocates its KV memory.
+        Raises ValueError if the engine does not fit the pool."""
         self._pool = at_start(self._attach)
         memory = self._pool.torch().memory(self._shard)
         self._memory = _PoolForZeros(memory[: self._tensor.size].view(torch.int8))
         return self._memory
 
     def register(self, kv_caches: dict[str, torch.Tensor], block_tokens: int) -> None:
-        """Checks that vLLM's tensors are the pool's pages, all of them. Raises
-        ValueError or RuntimeError, which say what is otherwise."""
+        """Checks that vLLM's KV tensors are exactly the pool's pages. Raises ValueError
+        if the engine does not fit the pool, and RuntimeError if the tensors lie
+        elsewhere; both name the difference."""
         assert self._pool is not None and self._memory is not None
         if self._memory.uses != 1:
             raise RuntimeError(
@@ -76,7 +81,8 @@ class PageWorker:
                 )
 
     def begin_step(self, plan: StepPlan) -> None:
-        """The link is made beside the steps, which do not wait for pandod."""
+        """Links this process to the scheduler's session if it is not linked yet. A
+        thread makes the link, so the step does not wait for pandod."""
         is_linking = self._linking is not None and self._linking.is_alive()
         if self._linked_to != plan.session_id and not is_linking:
             self._linking = threading.Thread(
@@ -98,7 +104,7 @@ class PageWorker:
         return self._client.attach_pool(shards=[self._shard])
 
     def _say_layout(self) -> None:
-        """To a pool that is open."""
+        """Tells an open pool the layout of this engine, which the pool then takes."""
         page_format = self._stated.format
         if not page_format:
             blocks = foreseen_blocks(self._kv_cache_config, self._vllm_config)
@@ -120,7 +126,7 @@ class PageWorker:
             page_format=page_format,
         )
         try:
-            # Mapped once more, only to be compared.
+            # This mapping serves only the comparison, and is closed at once.
             self._client.attach_pool(
                 expected_layout=layout,
                 model=self._stated.model,
@@ -134,8 +140,9 @@ class PageWorker:
 
 
 class _PoolForZeros(TorchFunctionMode):  # type: ignore[misc]
-    """Answers `torch.zeros(n, dtype=torch.int8, device=...)` with the pool, if n are
-    its bytes. Raises ValueError where it is in the memory of another device."""
+    """The context in which `torch.zeros(n, dtype=torch.int8, device=...)` returns the
+    pool, if the pool has n bytes. PageWorker owns it; it acts on the thread that enters
+    it. That call raises ValueError if the pool is on another device."""
 
     def __init__(self, memory: torch.Tensor) -> None:
         super().__init__()
