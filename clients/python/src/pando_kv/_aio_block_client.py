@@ -22,9 +22,9 @@ class AsyncBlockClient:
     async def attach_memory(self) -> BlockMemory:
         """Maps the block memory into this process.
 
-        Call `open_kinds` or `find_kinds` first. If the client has got a new session
-        since then, the new session has no kinds open, and calls that use its kinds
-        fail; in that case call both methods again.
+        Call `open_kinds` or `find_kinds` before this. If the client has got a new
+        session in between, no kinds are open in that session, and calls with the old
+        kinds fail; then open the kinds and attach the memory again.
         """
         return await self._connection.attach(
             lambda: calls.attach_memory(self._sessions),
@@ -121,8 +121,8 @@ class AsyncBlockClient:
         )
 
     async def discard_blocks(self, reservation: int, indices: Any = ()) -> None:
-        """Gives reserved places back without publishing them. `indices`, skipped keys
-        and an absent pandod are treated as in `publish_blocks`."""
+        """Gives reserved places back without publishing them. `indices`, keys that are
+        skipped, and calls while pandod is away work as in `publish_blocks`."""
         await self._connection.send(
             calls.discard_blocks(self._sessions, reservation, indices)
         )

@@ -147,8 +147,8 @@ class Connection:
 
     async def send_together(self, answers: Sequence[BatchAnswer[Any]]) -> None:
         """Sends calls in their order and waits for their answers. A lane takes them
-        with one doorbell, gRPC as one call. At most as many calls as pandod accepts at
-        once.
+        with one doorbell, gRPC as one call. There must be no more calls than pandod
+        accepts at once.
 
         If the awaiting task is cancelled, the answers are dropped, and locks and pages
         that the calls obtained are given back.

@@ -184,9 +184,9 @@ class CallList(Generic[LockT]):
 def give_up(
     untaken: Iterable[tuple[BatchAnswer[Any], E | None]], error: BaseException
 ) -> list[tuple[Call[Any], E]]:
-    """Ends answers that are not taken any more with this error. Locks are held again if
-    the calls that would have released them have not begun. Returns the begun calls,
-    each with its exchange."""
+    """Ends the answers, which will not be taken any more, with this error. Locks are
+    held again if the calls that would have released them have not begun. Returns the
+    begun calls, each with its exchange."""
     begun = []
     for answer, first in untaken:
         answer.fail(error)
@@ -206,9 +206,9 @@ def longest_wait(calls: Iterable[Call[Any]]) -> float:
 
 
 def may_go_one_by_one(error: PandoError) -> bool:
-    """Returns whether each call may be made by itself, because pandod refused the batch
-    as a whole or its answer did not come. Repeating the calls is safe, because calls
-    that change something carry a request id."""
+    """Returns whether each call may be made by itself, because pandod does not know
+    batches or its answer did not come. That is safe, because calls that change
+    something carry a request id or a name that the client chose."""
     return is_unsettled(error) or error.reason == "UNIMPLEMENTED"
 
 

@@ -58,8 +58,8 @@ class Call(Generic[T]):
     moves: LockHandle | None = None
     """The lock that an insert moves to the end of the inserted tokens."""
     repeats_in: Session | None = None
-    """The session of the request id, for a request that carries one; such a call is
-    safe to repeat. None: the request carries no id."""
+    """The session in which the call is safe to repeat, because its request carries a
+    request id or a name that the client chose; None: it is not repeated."""
     only_gives_back: bool = False
     """Whether the call may be made later, because it only releases, frees, discards or
     publishes, and its caller needs no answer."""

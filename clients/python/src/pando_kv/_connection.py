@@ -105,8 +105,9 @@ class Connection:
         late: Exchange | None = None,
     ) -> T:
         """Makes a call and returns its answer. `first` is the exchange that was started
-        already, for a call of a batch. `late` can still collect the answer of that
-        exchange after the first attempt to do so has failed.
+        already, for a call of a batch or one that the native module has begun. `late`
+        can still collect the answer of that exchange after the first attempt to do so
+        has failed.
 
         If the call ends without an answer, a background thread waits for the answer, or
         repeats the call until there is one, and gives back the locks and pages that the
@@ -154,8 +155,8 @@ class Connection:
 
     def send_together(self, answers: Sequence[BatchAnswer[Any]]) -> None:
         """Sends calls in their order and waits for their answers. A lane takes them
-        with one doorbell, gRPC as one call. At most as many calls as pandod accepts at
-        once.
+        with one doorbell, gRPC as one call. There must be no more calls than pandod
+        accepts at once.
 
         If the caller is interrupted, the answers are dropped, and locks and pages that
         the calls obtained are given back.

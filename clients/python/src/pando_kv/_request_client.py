@@ -208,10 +208,10 @@ class RequestClient:
         for its `result()`.
 
         `result()` waits, and raises what `insert` would have raised. pandod begins the
-        calls on a lane in their order, as long as the lane has room: for 64 calls whose
-        results were not asked for, and for fewer large ones. Without a lane, or without
-        room on the lane, this method waits for the whole call. Do not change the given
-        arrays before the result is there. Raises ValueError if `relock` is set.
+        calls on a lane in their order. A lane has room for 64 calls whose results were
+        not asked for, and for fewer large ones. Without a lane, or without room on the
+        lane, this method waits for the whole call. Do not change the given arrays
+        before the result is there. Raises ValueError if `relock` is set.
         """
         if options.get("relock"):
             raise ValueError(

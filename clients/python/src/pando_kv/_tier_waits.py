@@ -26,9 +26,10 @@ _log = logging.getLogger("pando_kv")
 # The tokens and the namespace under which a request's prefix is cached.
 Prompt = tuple[Uint32Array, Namespace | None]
 
-# Pages that are loaded for requests not admitted yet are locked. Such pages take at
-# most one part in _PARTS of the pool, and the rest is for running requests. pandod
-# loads at most one part in _LOADS of the pool at once.
+# Pages that are loaded for requests not admitted yet are locked. The prompts of several
+# such requests take at most 1/_PARTS of the pool, so that the rest is for running
+# requests; a single prompt may take more. pandod loads at most 1/_LOADS of the pool at
+# once.
 _PARTS = 2
 _LOADS = 4
 # Seconds between two checks whether there is room to load.

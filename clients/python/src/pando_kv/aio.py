@@ -138,7 +138,8 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
     @property
     def room(self) -> PageRoom | None:
         """The number of pages that no session held when the last match_prefix, insert
-        or allocate_pages was answered; None before the first answer."""
+        or allocate_pages was answered; None before the first such answer in the present
+        session."""
         return self._sessions.room
 
     @property
@@ -359,10 +360,10 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
         `expected_layout` or `model` is given and differs from pandod's, or if
         `model_digest` differs from the one with which another process attached first.
 
-        An open pool takes over `expected_layout` and `model`, unless another worker
-        came first. pandod then restarts itself with them, and the client gets a new
-        session. Make the layout with `capacity_pages=0`; the pool's description says
-        how many pages there are.
+        An open pool takes over `expected_layout` and `model`, or those of a worker that
+        came first. pandod then restarts itself with the layout taken, and the client
+        gets a new session. Make the layout with `capacity_pages=0`; the pool's
+        description says how many pages there are.
 
         `shards` are the shards to map; None means all. Tensor-parallel rank r uses
         shard r, and should map no other, because each device of a mapped shard must be

@@ -32,11 +32,11 @@ PENDING = 0xFFFFFFFE
 """The result for a block that another session is writing, or that is being loaded from
 a tier."""
 READY = 0xFFFFFFFD
-"""The result for a block that exists: from a reservation, because nothing is reserved;
-from an acquire with `all`, because nothing is locked when other blocks are not ready.
-"""
+"""The result for a block that exists, but of which no place is given: a reservation
+reserves nothing for it, and an acquire with `all` has locked nothing, because other
+blocks are not ready."""
 FULL = 0xFFFFFFFC
-"""The result for a block that has no room."""
+"""The result for a block for which there is no room."""
 NOT_LOOKED_AT = 0xFFFFFFFB
 """The result for a key that was not looked at, because of the shape of the keys."""
 
@@ -47,7 +47,7 @@ def are_places(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
 
 
 class Shape(IntEnum):
-    """The rule by which keys of a `BlockKeys` are looked at."""
+    """The rule that says which keys of a `BlockKeys` are looked at."""
 
     EACH = 0
     """Each key by itself."""

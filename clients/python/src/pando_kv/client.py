@@ -63,7 +63,8 @@ class Client(RequestClient, BlockClient, OperatorClient):
     resumes the session. When pandod no longer knows the session, for example after a
     restart, the thread opens a new session, and calls `on_session_lost` before the new
     session can be used. No call waits longer than `timeout` seconds plus its
-    `pending_wait`.
+    `pending_wait`. Only `attach_pool` can take longer: up to a minute, or `timeout` if
+    that is longer, while an open pool takes its layout.
 
     When the connection breaks during a call that changes something, the call is
     repeated for most of a second, and pandod acts on it only once. If the call still
@@ -94,12 +95,13 @@ class Client(RequestClient, BlockClient, OperatorClient):
         memory that carries the calls of each request much faster than gRPC. `transport`
         says whether there is one.
 
-        `away_after` is the timeout, in seconds, of the calls of each request, for a
-        scheduler, which must not stand still with pandod. When one of these calls ends
-        without an answer, pandod counts as away: further such calls raise AwayError at
-        once, until a background thread gets an answer from pandod. Calls that only
-        release, free, discard or publish return at once, and are made when pandod is
-        back.
+        `away_after` is the timeout, in seconds, of the calls of each request. It is for
+        a scheduler, which must go on even if pandod does not. When one of these calls
+        ends without an answer, pandod counts as away: further such calls raise
+        AwayError at once, until a background thread gets an answer from pandod.
+        `unlock`, `free_pages`, `release_blocks`, `discard_blocks` and `publish_blocks`
+        return at once instead, and are made when pandod is back. `insert` raises
+        AwayError, like all other calls.
 
         Raises UnavailableError if there is no answer within `timeout` seconds.
         """
@@ -174,7 +176,8 @@ class Client(RequestClient, BlockClient, OperatorClient):
     @property
     def room(self) -> PageRoom | None:
         """The number of pages that no session held when the last match_prefix, insert
-        or allocate_pages was answered; None before the first answer."""
+        or allocate_pages was answered; None before the first such answer in the present
+        session."""
         return self._sessions.room
 
     @property
@@ -253,10 +256,10 @@ class Client(RequestClient, BlockClient, OperatorClient):
         `expected_layout` or `model` is given and differs from pandod's, or if
         `model_digest` differs from the one with which another process attached first.
 
-        An open pool takes over `expected_layout` and `model`, unless another worker
-        came first. pandod then restarts itself with them, and the client gets a new
-        session. Make the layout with `capacity_pages=0`; the pool's description says
-        how many pages there are.
+        An open pool takes over `expected_layout` and `model`, or those of a worker that
+        came first. pandod then restarts itself with the layout taken, and the client
+        gets a new session. Make the layout with `capacity_pages=0`; the pool's
+        description says how many pages there are.
 
         `shards` are the shards to map; None means all. Tensor-parallel rank r uses
         shard r, and should map no other, because each device of a mapped shard must be
@@ -347,9 +350,9 @@ class Batch(CallList["Lock"]):
             raise
 
     def begin(self) -> None:
-        """Sends the calls as `send` does, but on a lane without waiting. Each
-        `result()` then waits, and must be asked for. Over gRPC this method waits for
-        all calls."""
+        """Sends the calls as `send` does, but does not wait for calls that are under
+        way on a lane: the `result()` of each such call waits, and must be asked for.
+        For calls that the lane has no room for, and over gRPC, this method waits."""
         try:
             while answers := self._take():
                 self._connection.begin_together(answers)

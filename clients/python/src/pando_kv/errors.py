@@ -51,7 +51,8 @@ class PageNotOwnedError(NotAllowedError):
 
 
 class LayoutMismatchError(NotAllowedError):
-    """Worker and pandod disagree on the layout or the model of the pool."""
+    """Worker and pandod disagree on the layout or the model of the pool, or on the
+    sizes of a kind."""
 
 
 class SessionLostError(NotAllowedError):

@@ -51,7 +51,7 @@ class NamespaceInfo:
 
 @dataclass(frozen=True)
 class SessionInfo:
-    """One open session, which stands for a connected worker."""
+    """One open session: a worker's, or one of pandod's own."""
 
     session_number: int
     """The number of the session, in the order of opening; session ids are secret."""
@@ -198,7 +198,7 @@ class BlockExplanation:
 
 
 class MatchEnd(WireEnum):
-    """The reason why a match ended at its end."""
+    """The reason why a match ended where it did."""
 
     UNSPECIFIED = 0
     COMPLETE = 1
@@ -217,7 +217,7 @@ class NotLoaded(WireEnum):
     """The reason why tokens that a tier has are not loaded."""
 
     NONE = 0
-    """There are no such tokens, or they are being loaded."""
+    """There are no such tokens, or they are being loaded or computed."""
     NOT_ASKED = 1
     """No match has asked for a load; see `Load`."""
     TOO_FEW = 2
@@ -239,7 +239,8 @@ class Explanation:
     have in common. The number exceeds `matched_tokens` if they diverge within a page.
     """
     evicted_for: EvictionReason
-    """The reason of the eviction, with EVICTED, like `evicted_ms_ago`."""
+    """The reason why the next page was evicted. This and `evicted_ms_ago` are set only
+    with EVICTED."""
     evicted_ms_ago: int
     is_pending: bool
     """Whether another call is computing the next page."""
@@ -261,7 +262,7 @@ class TreeNode:
     """The number that names the node in this dump and is the `parent` of its
     children."""
     parent: int
-    """The number of the parent node; 0 for the root of the namespace."""
+    """The `node` of the parent; 0 if the parent is the root of the namespace."""
     namespace_number: int
     depth: int
     begin_token: int

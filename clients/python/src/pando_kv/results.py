@@ -34,8 +34,8 @@ def made(kind: type[T], **fields: Any) -> T:
 class Namespace:
     """A separate set of prefixes; nothing is shared between namespaces.
 
-    None and the empty string are different values. A call without a namespace uses the
-    default one, in which both fields are None.
+    `extra_key` and `cache_salt` may be None, which differs from the empty string. A
+    call without a namespace uses the default one, `Namespace()`.
     """
 
     extra_key: str | None = None
@@ -76,8 +76,8 @@ class ExpectedReuse(WireEnum):
 
     UNKNOWN = 0
     ENDED = 1
-    """The prefix is not used again. Pages that only this prefix leads through are
-    evicted first."""
+    """The prefix is not used again. Pages that belong to no other prefix are evicted
+    first."""
     SOON = 2
     """The prefix is used again within seconds, as after the call of a tool. The prefix
     is retained; without `retain_seconds`, for as long as its quota class allows."""
@@ -116,7 +116,8 @@ class PendingOutcome(WireEnum):
     """Another call is computing the page; this call did not wait."""
     PUBLISHED = 2
     GIVEN_UP = 3
-    """The owner of the page released its lock, or freed the page."""
+    """The owner of the page released its lock, freed the page, or published other
+    tokens in it."""
     OWNER_LOST = 4
     """The session of the page's owner ended."""
     TIMED_OUT = 5
@@ -185,7 +186,7 @@ class Insert:
     existing_tokens: int
     """The number of tokens of the call that were cached already."""
     canonical_page_ids: Uint32Array
-    """The cache's pages for those tokens."""
+    """The cache's pages for those tokens, from `first_page` on."""
     page_ids: Uint32Array
     """The cache's page for every page of the call, from `first_page` on, to be put in
     the block table: `canonical_page_ids`, followed by the call's own pages."""

@@ -3,8 +3,9 @@
 SGLang's "nodes" are HeldPrefix objects here, one for each match of a request.
 `match_prefix` locks the prefix of a request and reserves pages for the rest of its
 prompt in one call. `checkpoint` publishes the pages that the request has computed; the
-last one also releases the lock, in the same call. Published pages stay in the request's
-own row, so a late publication changes nothing under a step that runs.
+last one also releases the lock, in the same call. The request's row keeps its own pages
+even if the cache has others for the same tokens, so a late publication changes nothing
+that a running step reads.
 """
 
 from __future__ import annotations

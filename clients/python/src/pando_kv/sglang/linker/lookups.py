@@ -1,8 +1,8 @@
 """Lookups, which find the pages of waiting prompts in the store.
 
 SGLang looks up at every match. A queue that is ranked by prefixes therefore looks up
-each request in each step. Answers are remembered for a short time. One call then asks
-again about old answers, along with a new request.
+each request in each step. Answers are remembered for a short time. A call for one
+request, new or with an old answer, also asks again about other old answers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Pando's block memory as one engine uses it. A thread attaches the memory, again each
-time that pandod restarts. A call waits for a short time only, and not at all while
-pandod is away."""
+"""Pando's block memory as one engine uses it. The constructor attaches the memory; a
+thread does so later, if that failed, and again each time that pandod restarts. A call
+waits for a short time only, and not at all while pandod is away."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Binding:
     """The memory and the kinds of one session. A place is valid only with the binding
     it was obtained with. Immutable; any thread may use it.
 
-    Loads and copies must keep a binding only while they run: after a lost session,
-    pandod waits until its mapping is gone.
+    Only loads and copies may keep a binding, and only while they run: after a lost
+    session, pandod does not reuse its blocks before this mapping is gone.
     """
 
     number: int
@@ -176,8 +176,8 @@ class Store:
         return name, places
 
     def publish(self, reservation: int) -> bool:
-        """Publishes the blocks of the reservation. Returns whether pandod has
-        answered."""
+        """Publishes the blocks of the reservation, or leaves that to the client while
+        pandod is away. Returns False if the call failed."""
         return self._ask(_publish, reservation) is not None
 
     def discard(self, reservation: int) -> None:

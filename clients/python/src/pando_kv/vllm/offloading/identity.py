@@ -2,9 +2,9 @@
 
 vLLM's keys name tokens, a LoRA, images and a salt. Everything else that determines the
 bytes of a block is in the identity of the block's kind. Only workers know it, because
-vLLM gives its configuration to the spec only in workers. Each rank therefore opens one
-more kind, without blocks, when it has mapped the memory. The name of that kind follows
-from the engine's id, and its label says which kinds the scheduler may use.
+only they can read vLLM's whole configuration (VllmConfig). Each rank therefore opens
+one more kind, without blocks, when it has mapped the memory. The name of that kind
+follows from the engine's id, and its label says which kinds the scheduler may use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The refusal of latent attention (MLA) on CPUs without AMX.
 
-vLLM turns its own prefix cache off there, because its reference backend cannot compute
-behind a cached prefix. It would still compute behind a prefix that a connector loads,
-and then generate other tokens than an engine without a connector.
+vLLM turns its own prefix cache off there, because its reference backend is not made to
+continue after a cached prefix. It would nevertheless continue after a prefix that a
+connector loads, and generate other tokens than an engine without a connector.
 """
 
 from __future__ import annotations

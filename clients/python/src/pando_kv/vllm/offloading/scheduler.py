@@ -204,10 +204,11 @@ class SharedBlocks(OffloadingManager):  # type: ignore[misc]
     def prepare_store(
         self, keys: Collection[OffloadKey], req_context: ReqContext
     ) -> PrepareStoreOutput | None:
-        """Reserves places for the blocks that pandod does not have. Returns None, on
-        which vLLM asks again, until pandod has not answered for _STORE_PATIENCE
-        seconds. After an empty output vLLM goes on with later blocks, which no look-up
-        would find behind the missing ones, so the request stores nothing more."""
+        """Reserves places for the blocks that pandod does not have. Without an answer,
+        or without time left in this step, returns None, after which vLLM offers the
+        blocks again. Once there has been no answer for _STORE_PATIENCE seconds, returns
+        an empty output, after which vLLM goes on with later blocks; no look-up would
+        find those behind the missing ones, so the request stores nothing more."""
         blocks, wanted = blocks_of(req_context), list(keys)[:_MOST_KEYS]
         # After a reset vLLM offers all blocks of running requests again. Older weights
         # may have made their content, and the blocks that a sliding window has passed

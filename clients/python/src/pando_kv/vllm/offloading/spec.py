@@ -20,8 +20,8 @@ from pando_kv.vllm.offloading.worker import PandoWorker
 
 
 class PandoOffloadingSpec(OffloadingSpec):  # type: ignore[misc]
-    """The entry of vLLM's OffloadingConnector to Pando. vLLM makes one in the scheduler
-    and one in each worker, and asks each for its half."""
+    """The spec through which vLLM's OffloadingConnector uses Pando. vLLM makes one in
+    the scheduler and one in each worker, and asks each for its half."""
 
     def __init__(self, config: OffloadingConfig) -> None:
         super().__init__(config)

@@ -65,7 +65,8 @@ class StepAccess:
 
     def give_back(self, call: Callable[[], object]) -> None:
         """Makes a call whose answer is not needed, in a later step if this one has no
-        time left. If pandod is away or does not answer, the client repeats it later."""
+        time left. If pandod is away, the client makes it later; if pandod does not
+        answer, the client repeats it."""
         if self.has_time:
             self.ask(call)
         else:

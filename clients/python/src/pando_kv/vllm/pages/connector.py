@@ -59,7 +59,7 @@ class PandoConnector(KVConnectorBase_V1):  # type: ignore[misc]
 
     def _make_scheduler(self, vllm_config: Any) -> PageScheduler:
         limits = vllm_config.scheduler_config
-        # A step needs at most so many pages, so one call a step can reserve them all.
+        # A step needs at most this many pages, so one call a step can reserve them all.
         stash = (
             limits.max_num_batched_tokens // self._block_tokens + limits.max_num_seqs
         )

@@ -26,8 +26,9 @@ class OnlySession:
             self._end("pandod has begun anew")
 
     def go_on(self, error: PandoError) -> None:
-        """Logs the error of a call, so that the engine goes on without the answer.
-        Raises RuntimeError if the session is lost."""
+        """Lets the engine go on without the answer to a failed call. Logs the error,
+        except an AwayError, which the client has logged. Raises RuntimeError if the
+        session is lost."""
         if isinstance(error, SessionLostError):
             self._end(error.message)
         if not isinstance(error, AwayError):

@@ -16,8 +16,8 @@ from pando_kv.vllm import CONNECTOR
 # Seconds that a call at the start may take; a step waits SCHEDULER_PATIENCE at most.
 _TIMEOUT = 30.0
 
-# The least bytes of KV and the least share of a GPU's memory that vLLM accepts; it
-# refuses zeros.
+# These stand for no bytes of KV and no share of a GPU's memory, because vLLM refuses
+# zeros.
 _NO_BYTES = 1
 _NO_SHARE = 1e-9
 
@@ -49,9 +49,11 @@ def asking_the_pool(create_engine_config: Callable[..., Any]) -> Callable[..., A
 
 
 def take_sizes_of_pool(arguments: Any, transfer: Any) -> None:
-    """Fills in the sizes that the operator did not give. Raises ValueError for a given
-    size that differs from the pool's, and RuntimeError if this vLLM is not one that was
-    tested."""
+    """Fills in the block size and the number of blocks that the operator did not give;
+    a given one that differs from the pool's raises ValueError. With an open pool, a
+    given block size stays. Always replaces `kv_cache_memory_bytes`, and changes the
+    defaults of `async_scheduling` and `gpu_memory_utilization`. Raises RuntimeError if
+    this vLLM is not one that was tested."""
     require_seam(CONNECTOR)
     with connect(transfer, "arguments") as client:
         pool = client.pool

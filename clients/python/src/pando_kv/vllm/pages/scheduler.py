@@ -56,7 +56,8 @@ class PageScheduler:
         self._block_tokens = block_tokens
         self._stash_pages = stash_pages
         self._admitted: dict[str, Admitted] = {}
-        self._growing: list[Admitted] = []  # Not all prompt blocks allocated.
+        # Those whose prompt blocks are not all allocated.
+        self._growing: list[Admitted] = []
         self._generation = ""  # Changes with each reset.
         # Set by bind().
         self._manager: Any
@@ -284,7 +285,7 @@ class PageScheduler:
         return sum(pages)
 
     def _secure(self, pages: int) -> None:
-        """Reserves pages until so many are spare, if there is room. Too few may be
+        """Reserves pages until `pages` are spare, if there is room. Too few may be
         spare because running requests have taken pages that were promised."""
         short = pages - self._pool.spare_pages()
         if short <= 0 or self._refusals.is_in_vain(short):

@@ -35,10 +35,10 @@ class SharedBlockPool(BlockPool):  # type: ignore[misc]
         promised: Callable[[], int],
         stash_pages: int,
     ) -> None:
-        """Takes the place of __init__. `allocate` reserves up to so many pages,
-        `give_back` frees reserved pages, and `promised` counts the free pages that
-        admitted prompts have yet to take. The pool reserves pages when fewer than
-        `stash_pages` others are free."""
+        """Takes the place of __init__. `allocate` reserves up to the given number of
+        pages, `give_back` frees reserved pages, and `promised` counts the free pages
+        that admitted prompts have yet to take. The pool reserves pages when fewer than
+        `stash_pages` free pages are not promised."""
         self._allocate = allocate
         self._give_back = give_back
         self._promised = promised
