@@ -23,7 +23,7 @@ def shared_browser() -> Iterator[ConsolePage]:
 
 @pytest.fixture
 def page(shared_browser: ConsolePage) -> Iterator[ConsolePage]:
-    """At the end the page must not have complained about anything."""
+    """Yields the browser's page, and fails if the page logged any error."""
     shared_browser.errors()
     yield shared_browser
     assert shared_browser.errors() == []
@@ -33,7 +33,10 @@ def page(shared_browser: ConsolePage) -> Iterator[ConsolePage]:
 def start_pandod(
     tmp_path: Path, shared_browser: ConsolePage
 ) -> Iterator[Callable[..., Pandod]]:
-    """Starts one with the options given, and HTTP at its attribute `http`."""
+    """Returns a function that starts a pandod with the given options.
+
+    The pandod's attribute `http` is the address of its console.
+    """
     with ExitStack() as stack:
 
         def start(**options: object) -> Pandod:
@@ -59,7 +62,7 @@ def client(pandod: Pandod) -> Iterator[Client]:
 
 @pytest.fixture
 def load(start_pandod: Callable[..., Pandod]) -> Iterator[Pandod]:
-    """A pandod with two clients at work."""
+    """Yields a pandod with two clients at work."""
     pandod = start_pandod(pool_pages=600)
     clients = [
         subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Makes docs/console.png anew: the console of `make show` after a minute.
+"""A program that renews docs/console.png: the console of `make show` after a minute.
 
 usage: picture.py PANDOD
 """
@@ -16,7 +16,7 @@ sys.path.insert(0, str(REPOSITORY / "tests" / "support"))
 from console_page import browser  # noqa: E402
 
 WIDTH, HEIGHT = 1280, 1120
-# Evictions have begun by then, and lines are long enough to be looked at.
+# After this time evictions have begun, and the charts' lines are long enough to see.
 SHOWN_SECONDS = 60
 ADDRESS = re.compile(r"http://(\S+?)/console/")
 

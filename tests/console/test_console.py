@@ -1,4 +1,4 @@
-"""A user looks at the console of a real pandod and works with it."""
+"""A user's steps on the console of a real pandod."""
 
 import os
 import re
@@ -180,7 +180,7 @@ def test_what_a_session_holds_is_shown_until_it_is_killed(page, pandod, client):
 
 
 def test_a_miss_is_explained(page, start_pandod):
-    # Without this it tells of whole pages and of the namespace asked for alone.
+    # Without this option an explanation covers only whole pages and its own namespace.
     pandod = start_pandod(console_show_tokens="yes")
     with Client(pandod.address) as client:
         admit_and_publish(client, prompt(3), namespace=Namespace("tenant"))
@@ -275,12 +275,12 @@ def test_an_open_pool_is_said_until_its_first_engine_has_come(page, start_pandod
         "document.querySelector('#server').textContent"
         ".startsWith('m · 1 layer of 2 heads of 16 float16, 8 tokens a page')"
     )
-    # Those of the moment in which pandod began anew.
+    # These errors are from the moment in which pandod started anew.
     assert all("ERR_" in error for error in page.errors())
 
 
 def refreshes(page: ConsolePage, times: int) -> None:
-    """Waits until the page has asked so often, and shown what it was told."""
+    """Waits until the page has asked `times` more times and has shown the answers."""
     count = "performance.getEntriesByType('resource').filter(entry =>"
     count += " entry.name.endsWith('/api/stats')).length"
     before = page.run(count)
@@ -349,7 +349,8 @@ def test_the_box_of_the_tree_fits_it_and_does_not_shrink_while_it_is_shown(
     box = "document.getElementById('icicle')"
     high = f"{box}.clientHeight"
     unused = f"{high} - {box}.querySelector('svg').clientHeight"
-    page.until(f"{unused} === 0 && {high} === 75")  # everything, namespace, node
+    # The rows are "everything", the namespace and the node.
+    page.until(f"{unused} === 0 && {high} === 75")
     for pages in range(2, 8):
         tokens = prompt(pages)
         tokens[-PAGE_TOKENS:] += 1_000_000 * pages

@@ -174,7 +174,7 @@ def test_slow_bodies_hold_up_neither_probes_nor_metrics(pandod):
             slow.append(socket.create_connection((host, int(port)), timeout=60))
             stack.enter_context(slow[-1])
             slow[-1].sendall(head.encode())
-        # Most are sent away at once; the others come a byte at a time.
+        # pandod rejects most of them at once; the others send a byte at a time.
         for path in ("/healthz", "/readyz", "/metrics"):
             for _ in range(5):
                 assert get(pandod.http, path)[0] == 200

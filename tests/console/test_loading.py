@@ -1,4 +1,4 @@
-"""The page comes, whole and with its looks, over a bad link and from a busy server."""
+"""The console loads, with its styles, over a bad link and from a busy server."""
 
 import socket
 import time
@@ -8,17 +8,17 @@ import pytest
 from metrics_page import get
 from unsteady_link import unsteady_link
 
-# A part of each kind, and one that only another module asks for.
+# A part of each kind, and one (api.js) that only another module asks for.
 PARTS = ["theme.css", "parts.css", "d3.min.js", "main.js", "api.js"]
-# Longer than the two seconds that civetweb is usually told to wait.
+# The delay is longer than the two seconds for which civetweb usually waits.
 LATE_SECONDS = 3
-# So many parts three browsers ask for at a time.
+# Three browsers ask for this many parts at a time.
 UNDER_WAY = 18
 QUESTION = b'{"tokens":[1]}'
 
 
 def await_looks(page) -> None:
-    """Something of each style."""
+    """Waits until a style from each style sheet is in effect."""
     for part, look, value in (
         ("body", "margin", "0px"),
         ("main", "display", "grid"),
@@ -38,7 +38,8 @@ def test_a_part_that_is_lost_is_asked_for_again(page, pandod, part):
         await_looks(page)
         assert link.asked[lost] > 2
         page.leave()
-    page.errors()  # those of what was lost, and of what did without it
+    # Drops the errors about the lost part, and those that followed from it.
+    page.errors()
 
 
 def test_a_browser_that_connects_and_asks_late_is_answered(page, pandod):
@@ -56,7 +57,7 @@ def test_a_browser_that_connects_and_asks_late_is_answered(page, pandod):
 
 
 def test_others_get_every_part_while_several_ask(pandod):
-    """As the busy browsers are: their requests are under way for some time."""
+    """Requests under way, as of busy browsers, delay no other caller."""
     host, port = pandod.http.split(":")
     head = (
         f"POST /console/api/explain HTTP/1.1\r\nHost: {pandod.http}\r\n"

@@ -1,4 +1,4 @@
-"""The console in the dark, and on a phone."""
+"""The console with dark colours, and on a phone."""
 
 import re
 

@@ -12,7 +12,7 @@ CHATS = 100_000
 
 @pytest.fixture
 def crowded(start_pandod):
-    """A pandod with over 100,000 nodes."""
+    """Yields a pandod with over 100,000 nodes."""
     pandod = start_pandod(pool_pages=6 * CHATS + 2)
     with Client(pandod.address, name="the crowd", timeout=60) as client:
         publish_chats(client, pandod.address, CHATS, seed=1)
@@ -41,7 +41,8 @@ def test_it_stays_readable(page, crowded):
 
     page.leave()
     times = []
-    for _ in range(100):  # for longer than a copy of the tree is used
+    # A hundred requests take longer than a copy of the tree is kept.
+    for _ in range(100):
         begin = time.perf_counter()
         status, answer = get(crowded.http, "/console/api/tree?limit=500")
         times.append(time.perf_counter() - begin)

@@ -1,4 +1,4 @@
-"""More sessions than a page shows, and a window that is narrow."""
+"""More sessions than a page shows, and narrow windows."""
 
 from contextlib import ExitStack
 
@@ -16,8 +16,11 @@ FIRST = "document.querySelector('#sessions tr button').innerText"
 
 @pytest.fixture
 def crowd(pandod):
-    """Many that hold nothing, of which rank 100 calls most; the last one has two locks,
-    the one before it one."""
+    """Yields many clients, most of which hold nothing.
+
+    The last one holds two locks, the one before it holds one, and rank 100 makes the
+    most calls.
+    """
     with ExitStack() as stack:
         clients = [
             stack.enter_context(Client(pandod.address, name=f"rank {rank}"))
@@ -48,7 +51,8 @@ def test_who_holds_or_calls_most_comes_first_and_others_are_found(page, pandod, 
     page.type("#session-filter", "RANK 20")
     page.until(f"{ROWS} === 6")
     page.type("#session-filter", Keys.BACKSPACE * 7 + "203")
-    page.until(f"{ROWS} === 2")  # rank 203, and session 203
+    # The rows are rank 203 and session 203.
+    page.until(f"{ROWS} === 2")
     page.type("#session-filter", "x")
     page.until(
         "document.querySelector('#sessions-note').innerText ==="
@@ -82,7 +86,7 @@ def test_tables_need_no_sideways_scrolling_in_a_narrow_window(
     page.until(f"document.documentElement.clientWidth === {width}")
     page.until(f"{ROWS} === 1 && {NODES} === 1")
     scroll = "document.querySelector('#sessions').closest('.scroll')"
-    # The charts take the new width a moment after the window has it.
+    # The charts adapt to the new width a moment after the window does.
     page.until(f"document.documentElement.scrollWidth <= {width}")
     page.until(f"{scroll}.scrollWidth === {scroll}.clientWidth")
     locks = "document.querySelector('#sessions td[data-label=Locks]')"

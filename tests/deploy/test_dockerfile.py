@@ -1,4 +1,4 @@
-"""The Dockerfile: what can be said of it without building it."""
+"""The Dockerfile, as far as tests can check it without a build."""
 
 import re
 import shutil
@@ -10,7 +10,7 @@ from pandod_process import REPOSITORY
 
 DOCKERFILE = REPOSITORY / "deploy" / "docker" / "Dockerfile"
 TEXT = DOCKERFILE.read_text()
-# Parts that the build on a machine uses, but the image does not need.
+# A build on a machine uses these packages, but the image does not need them.
 NOT_IN_THE_IMAGE = {
     "pkgconf",
     "python3",
@@ -24,7 +24,7 @@ def instructions(name: str, text: str = TEXT) -> list[str]:
 
 
 def installed(text: str) -> set[str]:
-    """The packages of the first list of apt-get install."""
+    """Returns the packages of the first list of apt-get install."""
     (first, *_) = re.findall(r"apt-get install [^\n]*\\\n((?: {6}\S+ \\\n)+)", text)
     return set(re.findall(r"^ +(\S+) \\$", first, re.MULTILINE))
 
@@ -34,7 +34,7 @@ def of_setup() -> set[str]:
 
 
 def test_hadolint_finds_nothing():
-    # In the folder of the Python that it was installed with.
+    # pip installed hadolint beside the Python that runs the tests.
     hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent))
     assert hadolint, "hadolint is not installed"
     engine = DOCKERFILE.with_name("engine.Dockerfile")
@@ -56,7 +56,7 @@ def test_images_of_engines_get_the_wheels_that_are_packaged():
 
 
 def test_it_installs_what_the_build_needs():
-    # curl gets the key of CUDA's packages.
+    # The Dockerfile uses curl to get the key of CUDA's packages.
     differing = (installed(TEXT) - {"curl"}) ^ (of_setup() - NOT_IN_THE_IMAGE)
     assert not differing, "must be in the Dockerfile, or in NOT_IN_THE_IMAGE above"
 

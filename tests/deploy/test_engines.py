@@ -1,4 +1,4 @@
-"""The engines of the overlays: what they are told is what the pool and the pod are."""
+"""The options of the overlays' engines, which must fit the pool and the pod."""
 
 import re
 
@@ -17,7 +17,7 @@ each_overlay = pytest.mark.parametrize("path", PATCHES, ids=lambda p: p.parent.n
 
 
 def engines(patch: dict) -> list[dict]:
-    """The containers of base with what a patch says of them."""
+    """Returns the containers of base, each changed as the patch says."""
     said = {container["name"]: container for container in pod_of(patch)["containers"]}
     return [
         base | (own := said[base["name"]]) | {"env": base["env"] + own.get("env", [])}

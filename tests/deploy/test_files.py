@@ -1,4 +1,4 @@
-"""The files of deploy/: well-formed, complete, and each of them used."""
+"""The files of deploy/, which must be well-formed, complete and used."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ from manifests import (
 )
 
 HERE = Path(__file__).parent
-# The oldest version of Kubernetes that has what an overlay needs: DRA, or sidecars.
+# The oldest Kubernetes with the features that each folder needs: DRA, or sidecars.
 OLDEST = {
     "base": "1.34",
     "overlays/cpu-demo": "1.29",
@@ -32,7 +32,7 @@ OLDEST = {
     "overlays/node": "1.34",
     "overlays/tiers": "1.29",
 }
-# Those that look like what they change; the others are lists of operations.
+# The patches that look like the object they change. All others list operations.
 PATCHES = sorted(
     kustomization.parent / patch["path"]
     for kustomization in KUSTOMIZATIONS

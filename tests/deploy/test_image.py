@@ -1,4 +1,4 @@
-"""The root of the image, made and run as a container engine would, without one."""
+"""The image's root, made and run as by a container engine, but without one."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ from sandbox import Sandbox, give_to_user, skip_without_sandboxes
 MAKE_ROOT = REPOSITORY / "deploy" / "docker" / "make_root.sh"
 SOCKETS = "/run/pando"
 LAYOUT = ("--layers=4", "--heads=2", "--head-size=32", "--dtype=float32")
-# As the entry point has it.
+# The entry point of the image is the same.
 PANDOD = ("/usr/bin/pando-keeper", "/usr/bin/pandod", *LAYOUT)
 KILLS = 20
 HEALTH = ("/usr/bin/pandoctl", "health")
@@ -28,7 +28,7 @@ WORKER = ("/usr/bin/example_worker", f"unix:{SOCKETS}/pando.sock")
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """One that other users may enter."""
+    """Yields a folder that other users may enter."""
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
         path.chmod(0o755)
@@ -45,7 +45,7 @@ def root(folder) -> Path:
 
 @pytest.fixture(scope="module")
 def example_root(folder, root) -> Path:
-    """That of the image of the example worker."""
+    """Makes the root of the example worker's image."""
     path = folder / "example"
     shutil.copytree(root, path, symlinks=True)
     shutil.copy(binary().with_name("example_worker"), path / "usr" / "bin")
@@ -112,7 +112,7 @@ def test_pandod_serves_and_ends_as_process_1_of_a_read_only_root(container, sock
 
 
 def kill_pandod_of(keeper: int) -> None:
-    """Returns when there is another one."""
+    """Kills pandod, and returns once the keeper has started another."""
     (killed,) = children_of(keeper)
     os.kill(killed, signal.SIGKILL)
     eventually(lambda: children_of(keeper) not in ([], [killed]))

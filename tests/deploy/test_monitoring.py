@@ -1,4 +1,4 @@
-"""The monitoring component: the same rules and dashboards as outside Kubernetes."""
+"""The monitoring component, whose rules and dashboards are those outside Kubernetes."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ from manifests import (
 )
 
 COMPONENT = KUBERNETES / "components" / "monitoring"
-# An apply keeps a copy of an object in an annotation, which may have 256 KiB.
+# kubectl apply copies an object into an annotation, which may have 256 KiB.
 LIMIT_BYTES = 256 * 1024
 
 
@@ -38,7 +38,7 @@ def test_the_pod_monitor_selects_the_pods_and_scrapes_a_port_of_pandod(workload)
     ports = sidecar(pod_of(workload))["ports"]
     assert {"containerPort": endpoint["portNumber"]} in ports
     assert endpoint["path"] == "/metrics"
-    # Alerts know the job by it.
+    # The alerts select the job by this word in its name.
     assert "pando" in monitor["metadata"]["name"]
 
 

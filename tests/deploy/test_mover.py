@@ -1,4 +1,4 @@
-"""The component for a pando-mover beside pandod, as its files say."""
+"""The component that runs a pando-mover beside pandod, as its files say."""
 
 import pytest
 from manifests import (
@@ -19,7 +19,7 @@ COMPONENT = KUBERNETES / "components" / "mover"
 
 @pytest.fixture
 def pod() -> dict:
-    """That of base, with the container that the component adds."""
+    """Returns the pod of base with the container that the component adds."""
     (workload,) = workloads(plain_files()["base"])
     pod = pod_of(workload)
     (operation,) = load(COMPONENT / "container.yaml")[0]

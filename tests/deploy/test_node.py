@@ -1,4 +1,4 @@
-"""One pandod a node: the overlay as kubectl renders it, and the chart."""
+"""One pandod per node: the overlay as kubectl renders it, and the chart."""
 
 import subprocess
 from pathlib import Path
@@ -22,7 +22,7 @@ from users import needs_root, open_folder
 
 OLDEST = "1.34"
 ENGINES = 65532
-# A severity of Helm's.
+# Helm's severity of a warning.
 WARNING = 2
 
 
@@ -48,7 +48,7 @@ def helm() -> ModuleType:
 
 
 def charted(choice: str) -> list[dict]:
-    """The objects that Helm makes of the chart."""
+    """Returns the objects that Helm makes of the chart."""
     rendering = helm().Chart.load(CHART).render(CHOICES[choice], name="pando")
     return [d for text in rendering.values() for d in yaml.safe_load_all(text)]
 
@@ -73,7 +73,7 @@ def options(documents: list[dict]) -> dict:
 
 
 def as_text(stated: dict) -> str:
-    """A file for pandod, which has yes and no where YAML has booleans."""
+    """Returns the options as a file for pandod, with yes and no as booleans."""
     said = {True: "yes", False: "no"}
     return "".join(
         f"{key}: {said[value] if isinstance(value, bool) else value}\n"
@@ -82,7 +82,7 @@ def as_text(stated: dict) -> str:
 
 
 def folders_of_node(pod: dict) -> dict[str, str]:
-    """The folders of the node that a pod mounts, by their names."""
+    """Returns the folders of the node that a pod mounts, by the volumes' names."""
     return {v["name"]: v["hostPath"]["path"] for v in pod["volumes"] if "hostPath" in v}
 
 
@@ -157,7 +157,7 @@ def test_the_chart_is_the_overlay(overlay):
         for documents in (overlay, charted("chart"))
     )
     (config,) = (v for v in by_hand["volumes"] if "configMap" in v)
-    # kustomize adds a hash of the content.
+    # kustomize appends a hash of the content to the name.
     config["configMap"]["name"] = "pandod"
     assert charted_ == by_hand
     assert options(charted("chart")) == options(overlay) | {"console": "no"}
@@ -170,7 +170,7 @@ def test_helm_finds_nothing_wrong():
 
 
 def test_pandod_accepts_its_options(documents, tmp_path):
-    # In a folder and with a memory that this machine has.
+    # The test replaces the folder and the memory by ones that this machine has.
     here = {"socket": str(tmp_path / "pando.sock"), "memory": "64MiB"}
     path = tmp_path / "pandod.yaml"
     path.write_text(as_text(options(documents) | here))

@@ -1,4 +1,4 @@
-"""Pods: what must hold for them, in the files and as kubectl renders them."""
+"""The pods, checked in the manifests' files and as kubectl renders them."""
 
 import re
 import subprocess
@@ -28,7 +28,7 @@ from pod_security import violations
 
 CONFIG = "pandod.yaml"
 EVENTS = ("kv-events", "kv-events-replay")
-# Overlays whose pool may have tiers by the component mover.
+# Overlays whose pool may have tiers by means of the component mover.
 ON_GPUS = ("fleet", "generic", "sglang", "single-gpu", "vllm")
 DEFAULTS = {"drain-timeout": "25s", "http": "127.0.0.1:9464"}
 
@@ -51,7 +51,7 @@ def documents(request) -> list[dict]:
 
 
 def generated_config(folder: Path) -> dict:
-    """The ConfigMap that the kustomization of a folder makes."""
+    """Returns the ConfigMap that the folder's kustomization makes."""
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
     (generator,) = kustomization["configMapGenerator"]
     return {
@@ -87,7 +87,7 @@ def seconds(text: str) -> int:
 
 
 def event_ports(config: dict) -> set[int]:
-    """The ports of the events for routers and of their replays: two for each worker."""
+    """Returns the ports of the routers' events and replays: two for each worker."""
     workers = len(config.get("kv-events-workers", "one").split(","))
     endpoints = [config[key] for key in config if key in EVENTS]
     return {
@@ -166,7 +166,7 @@ def test_probes_ask_pandod_where_it_listens(pod, config):
             assert address == f"--address=unix:{config['socket']}"
             assert rest in ([], ["--service=liveness"])
         elif probe:
-            # The kubelet asks the address of the pod.
+            # The kubelet probes the address of the pod, so loopback would not do.
             assert host == "0.0.0.0"
             assert probe["httpGet"] in (
                 {"path": path, "port": int(port)} for path in ("/readyz", "/healthz")
@@ -297,7 +297,7 @@ def test_the_cluster_may_choose_the_user(overlay):
     for workload in workloads(rendered(overlay, "cluster-uid")):
         pod = pod_of(workload)
         assert not {"runAsUser", "runAsGroup", "fsGroup"} & set(pod["securityContext"])
-        # The other demands of the profile stay.
+        # The other demands of the profile still hold.
         assert violations(pod) == ["runAsUser"]
 
 
@@ -334,7 +334,7 @@ def test_the_router_of_the_fleet_knows_every_engine_and_its_events():
             values.setdefault(name, []).extend([value] if value else [])
         else:
             values[name].append(argument)
-    # The engines of the overlay for vLLM, as a StatefulSet behind a Service.
+    # The engines are those of the vLLM overlay, as a StatefulSet behind a Service.
     (engines_patch,) = load(KUBERNETES / "overlays/vllm/engines.yaml")
     machine = {
         change["path"]: change["value"]

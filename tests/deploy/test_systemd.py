@@ -1,4 +1,4 @@
-"""The systemd units: what can be said of them without running them."""
+"""The systemd units, as far as tests can check them without running them."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ from pandod_process import REPOSITORY, binary
 FOLDER = REPOSITORY / "deploy" / "systemd"
 UNIT = (FOLDER / "pandod.service").read_text()
 MOVER_UNIT = (FOLDER / "pando-mover@.service").read_text()
-# systemd-analyze gives up to 100; a service without any protection has 96.
+# systemd-analyze rates exposure up to 100; a service without any protection gets 96.
 MOST_EXPOSURE = 20
 
 
@@ -31,7 +31,7 @@ def seconds_of(name: str) -> int:
 
 @pytest.fixture(params=["pandod.service", "pando-mover@0.service"])
 def unit(tmp_path: Path, request) -> Path:
-    """A unit, for the programs that are tested."""
+    """Writes the units for the tested programs; returns the path of one of them."""
     for name, text in (("pandod.service", UNIT), ("pando-mover@0.service", MOVER_UNIT)):
         own = text.replace("/usr/bin", str(binary().parent))
         (tmp_path / name).write_text(re.sub("Documentation=.*\n", "", own))
@@ -41,7 +41,8 @@ def unit(tmp_path: Path, request) -> Path:
 def test_systemd_finds_no_fault(unit):
     checked = analyze("verify", unit)
     assert checked.returncode == 0, checked.stderr
-    # Also of what it only warns of; other units of the machine are not ours.
+    # systemd must not warn of this unit either. Warnings about the machine's other
+    # units do not matter.
     assert unit.name not in checked.stderr, checked.stderr
 
 
@@ -53,7 +54,7 @@ def test_it_is_well_protected(unit):
 
 
 def calls_of(group: str) -> set[str]:
-    """The system calls in a group of systemd's."""
+    """Returns the system calls in a group of systemd's."""
     lines = analyze("syscall-filter", group).stdout.split("\n")[1:]
     names = {line.strip() for line in lines if line.strip() and "#" not in line}
     groups = {name for name in names if name.startswith("@")}
@@ -100,9 +101,9 @@ def test_a_mover_is_of_the_user_that_pandod_lets_in_and_sees_gpus():
 def test_a_mover_is_asked_for_the_gpu_of_its_instance():
     (command,) = re.findall(r"^ExecStart=(.*)$", MOVER_UNIT, re.MULTILINE)
     (gpu,) = re.findall(r"--device (\S+)$", command)
-    # As it is written: %I makes a path of a UUID with dashes.
+    # %i leaves a UUID with dashes as it is; %I would make a path of it.
     assert gpu == "%i"
-    # It starts and stops with pandod once it is enabled.
+    # An enabled mover starts and stops with pandod.
     for line in ("PartOf", "After", "WantedBy"):
         assert f"\n{line}=pandod.service\n" in MOVER_UNIT
 

@@ -1,4 +1,4 @@
-"""The Valkey of the overlay for tiers, run as its container would be."""
+"""The Valkey of the overlay for tiers, run with the options of its container."""
 
 import re
 from contextlib import ExitStack
@@ -15,14 +15,14 @@ from tiered import PROMPT
 
 OVERLAY = KUBERNETES / "overlays" / "tiers"
 PASSWORD = "a-password"
-# Who looks at what is stored.
+# The user as whom the test looks at the store.
 OBSERVER = {"username": "observer", "password": "another-password"}
 DOCUMENT = REPOSITORY / "docs" / "kubernetes.md"
 
 
 @pytest.fixture
 def secret(tmp_path) -> Path:
-    """The folder of the Secret that the documentation has an operator make."""
+    """Returns the folder of the Secret that docs/kubernetes.md tells how to make."""
     (users,) = re.findall(
         r'--from-literal=users\.acl="(.*?)"', DOCUMENT.read_text(), re.DOTALL
     )
@@ -38,11 +38,12 @@ def secret(tmp_path) -> Path:
 
 @pytest.fixture
 def options(secret) -> dict[str, str]:
-    """Those of the server, with the paths of this machine."""
+    """Returns the server's options, with the paths of this machine."""
     lines = (OVERLAY / "valkey.conf").read_text().splitlines()
     named = dict(line.split(" ", 1) for line in lines if not line.startswith("#"))
     assert Path(named["aclfile"]).name == "users.acl"
-    # The test's own, and '""', which a command line gives without quotes.
+    # The test sets its own port and folder. It leaves out save, whose '""' stands for
+    # an empty value only in a file.
     given = {name: named[name] for name in named.keys() - {"port", "dir", "save"}}
     return given | {"aclfile": str(secret / "users.acl")}
 

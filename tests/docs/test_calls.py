@@ -1,4 +1,4 @@
-"""docs/calls.md: each of its programs runs, prints what it says, makes every call."""
+"""The programs of docs/calls.md, which must print what it says and make every call."""
 
 import subprocess
 import sys
@@ -77,8 +77,8 @@ def test_python(title, pandod, http, tmp_path):
     expect_every_method_called(http)
 
 
-# Python's last steps begin while gRPC's thread half-closes the stream: the worst
-# moment for a program that has not waited for the stream's end.
+# With this module Python's last steps begin while gRPC's thread half-closes the stream:
+# the worst moment for a program that does not wait for the stream's end.
 SLOW_HALF_CLOSE = """
 import atexit, threading, time
 from grpc._cython import cygrpc
@@ -102,7 +102,7 @@ def test_python_by_hand_ends_although_grpc_is_slow(pandod, tmp_path):
     source = program.source(pandod.address)
     assert source.count(end) == 1
     script.write_text(source.replace(end, f"import slow_half_close\n{end}"))
-    # A module of its own: it must not keep the program's variables alive.
+    # The code is in its own module, so it keeps none of the program's variables alive.
     (tmp_path / "slow_half_close.py").write_text(SLOW_HALF_CLOSE)
     program.check(sys.executable, script)
 

@@ -1,11 +1,11 @@
-"""The documents' commands work on a machine that has only what they say."""
+"""The documents' commands need only what the documents say."""
 
 import re
 
 import pytest
 from pandod_process import REPOSITORY
 
-# Each can be where a reader begins.
+# A reader may begin with any of these pages.
 FIRST_PAGES = [
     "README.md",
     "clients/python/README.md",

@@ -1,5 +1,5 @@
-"""docs/engines.md: the worker in it runs, and prints what the page says; the versions
-in it are those that the seams were tested with."""
+"""docs/engines.md: its worker, which must print what the page says, and its versions,
+with which the seams must have been tested."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""docs/operations.md: its sizes are those of pandod, its alerts and panels exist."""
+"""docs/operations.md: its sizes are pandod's, and its alerts and panels exist."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""The examples in Python of README.md and of the client's: they run as they say, with the
-server that is started there."""
+"""The Python examples of README.md and of the client's README, with the pandod that
+these start."""
 
 import re
 import sys

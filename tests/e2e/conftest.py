@@ -10,7 +10,7 @@ from pandod_process import Pandod, serving
 
 @pytest.fixture
 def start_pandod(tmp_path: Path) -> Iterator[Callable[..., Pandod]]:
-    """Starts one with the options given; at the end it must stop in order."""
+    """Returns a function that starts pandods, which must stop in order at the end."""
     with ExitStack() as stack:
 
         def start(folder: str = "", **options: object) -> Pandod:

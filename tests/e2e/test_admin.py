@@ -1,4 +1,4 @@
-"""Operators ask a real pandod, and make it do things."""
+"""Operators that ask a real pandod, and make it act."""
 
 import threading
 from collections.abc import Callable, Iterator

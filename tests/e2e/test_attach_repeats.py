@@ -1,4 +1,4 @@
-"""pandod dies between the token and the memory: Python clients ask for both again."""
+"""pandod dies between the token and the memory: Python clients ask again for both."""
 
 import asyncio
 import contextlib
@@ -18,9 +18,9 @@ from pandod_process import Pandod
 TOKEN_BYTES = 16
 HEADER = struct.Struct("<4sIII")
 UNKNOWN_TOKEN = HEADER.pack(b"PNDO", 1, 1, 0)
-# The peer gets these before the connection ends.
+# The peer gets these bytes before the connection ends.
 DEATHS = {"unread": None, "unanswered": b"", "cut": b"PNDO", "next": UNKNOWN_TOKEN}
-# As often as a client tries.
+# A client tries so many times.
 ATTEMPTS = 6
 
 
@@ -33,8 +33,7 @@ def pandod(start_pandod) -> Pandod:
 def dying_memory_socket(
     path: Path, answer: bytes | None, connections: int = 1
 ) -> Iterator[None]:
-    """Serves so many connections in place of pandod, as one that dies; then the path is
-    pandod's again."""
+    """Answers and cuts off `connections` peers in place of pandod, then steps aside."""
     away = path.with_name("away.sock")
     path.rename(away)
     with socket.socket(socket.AF_UNIX) as listener:

@@ -1,4 +1,4 @@
-"""Bad input: each gives its code and reason, changes nothing, harms no other."""
+"""Bad input gives its code and reason, changes nothing and harms no other caller."""
 
 import contextlib
 import socket
@@ -168,8 +168,8 @@ def test_a_first_message_that_cannot_be_parsed_is_refused(world):
         assert refused == ("INTERNAL", "INTERNAL"), what
 
 
-# The memory socket. What it does with a token is not in the statistics, and a
-# worker that attaches changes nothing there either.
+# The memory socket needs its own checks: the statistics count neither its tokens nor
+# the workers that attach.
 
 GRANTED, BAD_TOKEN = 0, 1
 
@@ -182,7 +182,7 @@ def connect(pandod: Pandod) -> socket.socket:
 
 
 def show(pandod: Pandod, token: bytes) -> tuple[int, int]:
-    """The status that the memory socket answers, and how many descriptors."""
+    """Returns the status that the memory socket answers, and its descriptor count."""
     with connect(pandod) as connection:
         connection.sendall(token)
         data, fds, _, _ = socket.recv_fds(connection, 1024, 8)
@@ -214,7 +214,8 @@ def test_a_token_expires(start_pandod):
     pandod = start_pandod(attach_token_ttl="100ms")
     with RawCalls(pandod.address) as raw, raw.session() as session:
         token = issue_token(raw, session)
-        time.sleep(0.1)  # what is tested is the passing of time
+        # The test needs time to pass.
+        time.sleep(0.1)
         assert show(pandod, token) == (BAD_TOKEN, 0)
 
 
@@ -272,7 +273,8 @@ def test_workers_attach_during_a_flood_of_connections(pandod, world):
     ) as flood:
         try:
             for _ in range(30):
-                assert flood.stdout.readline()  # it is still at it
+                # The flood is still running.
+                assert flood.stdout.readline()
                 assert_a_worker_can_attach(pandod, world)
         finally:
             flood.kill()

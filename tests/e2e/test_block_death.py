@@ -1,4 +1,4 @@
-"""Workers die, stop and are cut off while they lock and reserve blocks."""
+"""Workers that die, stop or are cut off while they lock and reserve blocks."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ from pando_kv import (
 from pando_kv.blocks import MISSING, PENDING, are_places
 from worker_process import WorkerProcess
 
-# A test that sets this must not have to wait for it.
+# A test that sets this time must not have to wait for it.
 NEVER = "1h"
 PROMPT = 1
 LOCKED = keys(STORED, PROMPT)
@@ -49,7 +49,7 @@ def reader(address: str):
 
 
 def flood(client: Client, memory, kind, prompts: range) -> None:
-    """More blocks than there is room for."""
+    """Stores more blocks than the memory has room for."""
     for prompt in prompts:
         store(client, memory, prompt, kind, keys(64, prompt))
 
@@ -71,7 +71,8 @@ def test_a_killed_worker_loses_its_locks_and_reservations_with_its_process(
             eventually(
                 lambda: client.lookup_blocks(asked).tolist() == [MISSING] * RESERVED
             )
-            # Its reserved blocks are room for others, and its locked ones can go.
+            # Others may use the room of its reserved blocks, and its locked blocks can
+            # be evicted.
             flood(client, memory, kind, range(20, 30))
             asked = [of(kind, LOCKED)]
             assert client.lookup_blocks(asked).tolist() == [MISSING] * STORED
@@ -86,12 +87,12 @@ def test_a_worker_that_stands_still_keeps_what_it_may_still_touch(start_pandod):
         reserved = stopped.do("attach", "store", "lock", "reserve")
         stopped.pause()
         asked = [of(kind, RESERVED_KEYS)]
-        # It is not waited for...
+        # A caller does not wait for the stopped worker...
         eventually(lambda: client.lookup_blocks(asked).tolist() == [MISSING] * RESERVED)
         instead = client.reserve_blocks(1, asked)
         assert are_places(instead).all()
         client.discard_blocks(1)
-        # ... and its places are not given to others.
+        # ... and pandod gives the stopped worker's places to no other caller.
         assert not {*instead.tolist()} & {*reserved}
         mine = client.reserve_blocks(3, [of(kind, keys(300, prompt=40))])
         assert not {*mine[are_places(mine)].tolist()} & {*reserved}
@@ -120,7 +121,7 @@ def test_a_cut_connection_takes_no_locks_while_the_process_lives(
         reserved = cut.do("reserve")
         cutter.close()
         eventually(lambda: client.stats().sessions == 1)
-        # Its session is lost, but it may still read and write.
+        # The session is lost, but the process may still read and write.
         flood(client, memory, kind, range(10, 30))
         found = client.acquire_blocks(1, [of(kind, LOCKED)], all=True)
         assert found.tolist() == places
@@ -138,7 +139,7 @@ def test_a_resumed_session_goes_on_with_what_it_holds(start_pandod, tmp_path):
             named = keys(3)
             places = client.reserve_blocks(1, [of(kind, named)])
             cutter.cut()
-            # Repeated by its name until it is answered.
+            # The client repeats the reservation until pandod answers.
             assert client.reserve_blocks(1, [of(kind, named)]).tolist() == list(places)
             client.publish_blocks(1)
             found = client.lookup_blocks([of(kind, named)])
@@ -247,7 +248,7 @@ def test_while_pandod_is_away_releases_and_publications_wait_for_it(start_pandod
         named = keys(2, prompt=2)
         places = client.reserve_blocks(3, [of(kind, named)])
         os.kill(pandod.pid, signal.SIGSTOP)
-        # Its threads stop a little later.
+        # The threads of pandod stop a little later.
         os.waitid(os.P_PID, pandod.pid, os.WSTOPPED | os.WNOWAIT)
         try:
             with pytest.raises(PandoError):

@@ -1,4 +1,4 @@
-"""Limits of one session in the block memory, and calls that are not in order."""
+"""Limits of one session in the block memory, and calls in a wrong order."""
 
 import itertools
 from collections.abc import Iterator
@@ -186,7 +186,7 @@ def test_bytes_that_are_no_request_change_nothing(start_pandod):
         for method in methods:
             name = f"{SERVICE}/{method}"
             assert raw.failure(name, b"\xff\xff\xff") == ("INTERNAL", "INTERNAL")
-            # No session.
+            # The empty request names no session.
             code, reason = raw.failure(name, b"")
             assert (code, reason) in (
                 ("FAILED_PRECONDITION", "SESSION_LOST"),

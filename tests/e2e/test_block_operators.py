@@ -1,4 +1,4 @@
-"""Operators see the kinds of blocks, who holds blocks, and why one is missing."""
+"""Operators see the kinds, the holders of blocks, and why a block is missing."""
 
 import asyncio
 

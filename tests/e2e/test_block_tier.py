@@ -1,4 +1,4 @@
-"""A disk tier of blocks: what was evicted, or was there before a restart, is loaded."""
+"""A disk tier of blocks, which loads blocks after an eviction or a restart."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from pandoctl import Pandoctl
 
 
 class TieredBlocks:
-    """A pandod with block memory and a disk tier of it, and an engine."""
+    """A pandod with block memory, a disk tier for it, and helpers of an engine."""
 
     def __init__(self, start_pandod, folder: Path, **options: object) -> None:
         self.folder = folder
@@ -28,7 +28,7 @@ class TieredBlocks:
         )
 
     def restart(self) -> None:
-        """As after a crash."""
+        """Kills and starts pandod, as a crash would."""
         self.pandod.kill()
         self.pandod.start()
 
@@ -36,7 +36,7 @@ class TieredBlocks:
         return int(MetricsPage(self.http).sum(f"pando_block_tier_{name}", **labels))
 
     def store(self, client, memory, kind, named, reservation=1) -> None:
-        """Returns once the tier has them."""
+        """Stores blocks and returns once the tier has them."""
         held = self.figure("blocks")
         store(client, memory, reservation, kind, named)
         eventually(lambda: self.figure("blocks") == held + len(named))
@@ -60,7 +60,7 @@ def connect(request):
 
 
 def loaded(client, lock, asked):
-    """Asks, as an engine does in its steps, until nothing is being loaded."""
+    """Asks as an engine does in its steps, until no block is being loaded."""
     places = client.acquire_blocks(lock, asked, load=True)
     while (places == PENDING).any():
         lock += 1

@@ -1,4 +1,4 @@
-"""Blocks: what engines that compute elsewhere keep in the memory of the machine."""
+"""Blocks that engines with their own pool keep in the memory of the machine."""
 
 import asyncio
 import itertools
@@ -72,7 +72,7 @@ def test_what_is_reserved_is_pending_for_others_until_it_is_published(pandod, cl
         assert len(set(mine.tolist())) == 3
         assert other.lookup_blocks(asked).tolist() == [PENDING] * 3
         assert other.reserve_blocks(1, asked).tolist() == [PENDING] * 3
-        # The same answer again.
+        # A repeat of the call gets the same answer.
         assert client.reserve_blocks(5, asked).tolist() == mine.tolist()
         size = kind.spec.shard_bytes
         for key, place in zip(named, mine, strict=True):
@@ -85,7 +85,7 @@ def test_what_is_reserved_is_pending_for_others_until_it_is_published(pandod, cl
         seen = other.attach_memory()
         assert_holds(seen, kind, [named[0], named[2]], found[[0, 2]])
         assert other.reserve_blocks(2, asked).tolist()[::2] == [READY, READY]
-        # Names that are over do nothing.
+        # Calls with the names of ended reservations and locks do nothing.
         client.publish_blocks(5)
         client.discard_blocks(5)
         client.release_blocks([5, 6])
@@ -111,7 +111,7 @@ def test_with_all_nothing_is_locked_unless_everything_is_there(client):
     asked = [of(kind, keys(3))]
     told = client.acquire_blocks(1, asked, all=True)
     assert told.tolist()[2] == MISSING
-    # So the name is free still.
+    # The name is therefore still free.
     again = client.acquire_blocks(1, [of(kind, keys(2))], all=True)
     assert again.tolist() == stored.tolist()
 
@@ -124,7 +124,7 @@ def test_shapes_look_at_the_keys_that_decide(client):
     places = dict(zip(there, store(client, memory, 1, kind, there), strict=True))
 
     def found(**shape: object) -> list[int]:
-        """Tells for each key whether it has a place."""
+        """Returns the indices of the keys that have a place."""
         answer = client.lookup_blocks([of(kind, named, **shape)])
         assert all(
             place == places.get(key)
@@ -158,7 +158,7 @@ def test_kinds_of_one_identity_are_one_and_must_have_the_same_sizes(client):
     assert client.open_kinds([spec()]) == [kind]
     with pytest.raises(LayoutMismatchError, match="131072.*65536|65536.*131072"):
         client.open_kinds([spec("other"), spec(shard_bytes=128 << 10)])
-    # Nothing of that call was made.
+    # The refused call created no kind.
     assert client.find_kinds([(None, spec("other").identity)]) == [None]
     elsewhere = spec(namespace=Namespace(extra_key="tenant"))
     (apart,) = client.open_kinds([elsewhere])
@@ -178,7 +178,7 @@ def test_a_reset_is_a_new_generation_and_takes_nothing_from_others(pandod, clien
         assert client.lookup_blocks([of(fresh, keys(2))]).tolist() == [MISSING] * 2
         asked = [of(kind, keys(2))]
         assert other.lookup_blocks(asked).tolist() == stored.tolist()
-        # Who comes later goes on with the newest.
+        # A worker that opens the kind later gets the newest generation.
         assert other.reset_kinds([kind.number]) == [fresh]
         assert other.open_kinds([spec()]) == [fresh]
 
@@ -207,7 +207,7 @@ def test_what_is_used_least_is_evicted_and_what_is_locked_is_not(client):
     assert_holds(memory, kind, keys(4, prompt=1), locked)
     assert are_places(client.lookup_blocks([of(kind, keys(4, prompt=19))])).all()
     assert client.lookup_blocks([of(kind, keys(4, prompt=2))]).tolist() == [MISSING] * 4
-    # 16 extents, 4 of which are locked.
+    # The memory has 16 extents, 4 of which are locked.
     much = client.reserve_blocks(100, [of(kind, keys(20, prompt=50))])
     assert np.count_nonzero(much == FULL) == 8
     client.discard_blocks(100)

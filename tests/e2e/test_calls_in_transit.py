@@ -1,4 +1,4 @@
-"""Connections whose requests do not end, or whose answers are not read."""
+"""Connections with requests that do not end, or with answers that are not read."""
 
 import contextlib
 
@@ -18,7 +18,7 @@ MATCH_MANY = "pando.v1.PrefixCache/MatchPrefixes"
 STATS = "pando.v1.Admin/GetStats"
 DUMP = "pando.v1.Admin/DumpTree"
 OPEN = "pando.v1.Sessions/Open"
-# As many calls of a connection are in transit at once; and more than twice as many.
+# A connection has at most IN_TRANSIT calls in transit; MANY is more than twice that.
 IN_TRANSIT = 16
 MANY = 40
 WATCH = "grpc.health.v1.Health/Watch"
@@ -30,13 +30,13 @@ def path_of(pandod) -> str:
 
 
 def fill(hostile: RawHttp2) -> None:
-    """From now on its calls wait unread."""
+    """Fills the connection with requests, so pandod leaves its later calls unread."""
     for _ in range(IN_TRANSIT):
         hostile.start(MATCH_MANY, b"", is_whole=False)
 
 
 def start_waiting(late: RawHttp2, session: int, prompt: list[int]) -> None:
-    """MANY admissions that wait for another worker to compute the prompt."""
+    """Starts MANY admissions that wait for another worker to compute the prompt."""
     for request_id in range(1, MANY + 1):
         request = MatchPrefixRequest(
             session_id=session,
@@ -87,7 +87,7 @@ def test_calls_that_have_waited_are_answered_as_their_answers_are_read(start_pan
         start_waiting(late, session, prompt)
         eventually(lambda: computing.stats().waiting_matches == MANY)
         computing.insert((), match.reserved_page_ids, lock=match.lock, prompt_tokens=16)
-        # Each that is answered has locked the prompt, as the worker has that computed.
+        # The worker that computed it and each answered admission hold a lock.
         eventually(lambda: computing.stats().locks == 1 + IN_TRANSIT)
         late.read_answers()
         late.await_ended(MANY)
@@ -110,7 +110,7 @@ def test_calls_that_have_waited_and_are_cut_off_before_their_answers_end(start_p
                 (), match.reserved_page_ids, lock=match.lock, prompt_tokens=16
             )
             eventually(lambda: computing.stats().locks == 1 + IN_TRANSIT)
-        # None of the others is carried out; the next connection has all its room.
+        # No other call is carried out, and the next connection has all its room.
         with RawHttp2(path_of(pandod)) as another:
             for _ in range(MANY):
                 another.start(STATS, b"")
@@ -146,9 +146,9 @@ def test_calls_that_are_cancelled_before_they_are_read_leave_nothing(
             for _ in range(500):
                 hostile.start(method, b"", is_whole=False)
                 hostile.cancel_last()
-            # So that no more than these are on their way.
+            # This call lets pandod catch up, so at most 500 calls are on their way.
             other.unary(STATS)
-        # If all were kept, at 17 KiB each, it would be twice as much.
+        # Keeping all 15,000 calls at 17 KiB each would take about 250 MiB.
         assert memory_of(pandod.pid, "VmRSS") < 160 * MEBIBYTE
 
 

@@ -1,4 +1,4 @@
-"""The wall clock of the machine jumps; only the log's times follow it."""
+"""Jumps of the machine's wall clock: only the times in the log follow them."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from worker_process import WorkerProcess
 
 HOUR = 3600.0
 JUMPS = [-HOUR, HOUR]
-# Programs that hold a session until their input ends, given address and name.
+# These programs take an address and a name, and hold a session until their input ends.
 HOLDERS = {
     "cpp": [str(binary().with_name("session_holder"))],
     "python": [

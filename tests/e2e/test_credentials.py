@@ -32,7 +32,7 @@ SERVICE_UNKNOWN = b"\x08\x03"
 REFLECTION = "grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
 LIST_SERVICES = b"\x3a\x01*"
 TOKENS = list(range(PAGE_TOKENS))
-# The role that each method needs, as docs/security.md says it.
+# docs/security.md gives the role that each method needs.
 READER = {
     f"{PREFIXES}/MatchPrefix",
     f"{PREFIXES}/MatchPrefixes",
@@ -87,7 +87,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def pandod(folder: Path) -> Iterator[Pandod]:
-    """One that has a credential for each role."""
+    """Yields a pandod with a credential for each role."""
     entries = [
         f"\n- {{name: the-{role}, role: {role}, token_file: FOLDER/{role}.token}}"
         for role in ROLES
@@ -97,12 +97,13 @@ def pandod(folder: Path) -> Iterator[Pandod]:
 
 
 def is_refused(raw: RawCalls, method: str) -> bool:
-    """Whether a known caller may not call the method, whatever the request is."""
+    """Returns whether a known caller may not call the method, whatever it sends."""
     with contextlib.closing(raw.open_stream(method)) as stream:
         stream.send(b"")
         stream.half_close()
         try:
-            stream.next()  # a watch, once it has begun, does not end by itself
+            # A watch that has begun does not end by itself.
+            stream.next()
         except StopIteration:
             return False
         except grpc.RpcError as error:
@@ -111,7 +112,7 @@ def is_refused(raw: RawCalls, method: str) -> bool:
         return False
 
 
-# Who calls.
+# Callers that pandod knows or does not know.
 
 
 @pytest.mark.parametrize("token", [None, "unknown"])
@@ -131,7 +132,8 @@ def test_who_is_not_known_may_only_ask_for_health(pandod, token):
 
 def test_the_long_names_that_strangers_watch_are_not_kept(pandod):
     name = b"x" * (2 << 20)
-    request = b"\x0a\x80\x80\x80\x01" + name  # its field, and its size
+    # The prefix holds the field and its size.
+    request = b"\x0a\x80\x80\x80\x01" + name
 
     def resident_bytes() -> int:
         pages = Path(f"/proc/{pandod.pid}/statm").read_text().split()[1]
@@ -148,7 +150,7 @@ def test_the_long_names_that_strangers_watch_are_not_kept(pandod):
 
 
 def test_strangers_can_take_neither_threads_nor_the_calls_of_others(pandod):
-    """A stream of reflection keeps a thread of gRPC for as long as it is open."""
+    """A reflection stream keeps a thread of gRPC as long as it is open."""
 
     def threads() -> list[str]:
         tasks = Path(f"/proc/{pandod.pid}/task").iterdir()
@@ -162,7 +164,7 @@ def test_strangers_can_take_neither_threads_nor_the_calls_of_others(pandod):
             assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
             return False
 
-    # The thread that a watch needs is there: it might not be had later.
+    # The watch needs this thread, which might not be available later.
     eventually(lambda: "events" in threads())
     before = len(threads())
     with calls(pandod, None) as stranger, calls(pandod, "admin") as known:
@@ -269,14 +271,14 @@ def test_a_token_that_is_taken_away_ends_the_streams_of_who_shows_it(folder):
             stream.send(b"")
             stream.next()
         allocate = pool_pb2.AllocatePagesRequest(session_id=opened.session_id, pages=1)
-        # Both are good for a while.
+        # pandod accepts both tokens for a while.
         file.write_text(f"{token_of('worker')}\n{token_of('new')}\n")
         eventually(lambda: not new.start(method, allocate).has_failed())
         old.unary(method, allocate)
         file.write_text(f"{token_of('new')}\n")
         assert session.failure() == ("UNAUTHENTICATED", "NO_CREDENTIAL")
         assert watch.failure() == ("UNAUTHENTICATED", "NO_CREDENTIAL")
-        # The session is that of a worker which has lost its connection.
+        # The session belongs to a worker that has lost its connection.
         resume = session_pb2.OpenSessionRequest(resume_session_id=opened.session_id)
         with contextlib.closing(new.open_stream("pando.v1.Sessions/Open")) as again:
             again.send(resume)
@@ -349,7 +351,7 @@ def test_a_process_is_recognised_by_its_user(folder):
         with acting_as(STRANGER):
             raw = RawCalls(pandod.address)
             assert is_refused(raw, f"{PREFIXES}/Evict")
-        # The connection stays that user's.
+        # The connection stays with the user that opened it.
         with raw:
             assert is_refused(raw, f"{PREFIXES}/Insert")
             assert not is_refused(raw, f"{PREFIXES}/MatchPrefix")
@@ -375,7 +377,7 @@ def test_a_client_over_tcp_is_recognised_by_its_certificate(folder):
             Client(tcp, tls=authority.sign("somebody"))
 
 
-# The rights of roles.
+# The rights of the roles.
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -452,7 +454,7 @@ def test_refused_calls_are_counted_by_what_they_lacked(folder):
     assert (counts["PermissionDenied"], counts["Unauthenticated"]) == (1, 1)
 
 
-# The list.
+# The list of credentials.
 
 
 @pytest.mark.parametrize(

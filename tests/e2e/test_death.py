@@ -1,4 +1,4 @@
-"""Workers and pandod die, stop and are cut off; the others never notice."""
+"""Workers and pandod die, stop or are cut off, and other workers never notice."""
 
 import contextlib
 import os
@@ -31,13 +31,13 @@ from worker_process import (
     prompt,
 )
 
-# A test that sets this must not have to wait for it.
+# A test that sets this time must not have to wait for it.
 NEVER = "1h"
 SOON = "200ms"
 
 SHARED_TOKENS = SHARED_PAGES * PAGE_TOKENS
 OWN_PAGES = 3
-# Pages that a worker has published after each step, and those it then reserves.
+# Pages that a worker has published after each step, and those it still reserves then.
 PUBLISHED = {"insert": CHUNK_PAGES, "finish": PROMPT_PAGES - SHARED_PAGES - 1}
 RESERVED = {
     "reserve": PROMPT_PAGES - SHARED_PAGES,
@@ -49,9 +49,9 @@ LOCKED = ["lock", "reserve", "write", "insert"]
 
 @dataclass
 class Bystander:
-    """A worker in the middle of a request, which must not notice anything.
+    """A worker in the middle of a request that must not notice anything.
 
-    It has published the shared pages, locks them, and has pages of its own.
+    The worker has published and locked the shared pages, and has pages of its own.
     """
 
     client: Client
@@ -80,7 +80,7 @@ class Bystander:
         assert client.check_invariants() == []
 
     def finish(self) -> None:
-        """Its pages are still its own."""
+        """Publishes the pages it reserved, which pandod must not have taken away."""
         tokens = np.full(OWN_PAGES * PAGE_TOKENS, 7, np.uint32)
         pages = self.match.reserved_page_ids
         self.client.insert(tokens, pages, lock=self.match.lock, unlock=True)
@@ -102,7 +102,7 @@ def bystander(address: str) -> Iterator[Bystander]:
 
 
 def wait_until_only(other: Bystander) -> None:
-    """No session, lock, reserved or quarantined page is left but the bystander's."""
+    """Waits until only the bystander's session, lock and reserved pages are left."""
 
     def holds() -> bool:
         stats = other.client.stats()
@@ -113,7 +113,7 @@ def wait_until_only(other: Bystander) -> None:
     eventually(holds)
 
 
-# Nothing but the end of the process can release anything within the test.
+# Within the test, only the end of the process can release anything.
 @pytest.mark.parametrize("step", STEPS)
 def test_a_killed_worker_loses_everything_when_its_process_ends(start_pandod, step):
     pandod = start_pandod(session_grace=NEVER, quarantine=NEVER)
@@ -172,7 +172,7 @@ def test_a_killed_worker_that_never_attached_is_lost_after_the_grace(start_pando
         worker.kill()
         wait_until_only(other)
         counters = other.client.stats().counters
-        # It had no memory to write to, so its pages need no quarantine.
+        # The worker had mapped no memory, so its pages need no quarantine.
         assert (counters.sessions_lost, counters.quarantined_pages) == (1, 0)
 
 
@@ -213,7 +213,7 @@ def test_a_stopped_worker_keeps_everything_however_long_it_is_silent(
         before = other.client.stats()
         clock.do("lock")
 
-        # The other one dies later: once it is lost, more than the grace is over.
+        # The clock dies later, so its lost session shows that the grace is over.
         worker.pause()
         clock.kill()
         eventually(lambda: other.client.stats().counters.sessions_lost == 1)
@@ -242,14 +242,14 @@ def test_a_worker_that_is_cut_off_loses_locks_and_its_pages_wait(
         eventually(lambda: other.client.stats().pages.quarantined == waiting)
         stats = other.client.stats()
         assert (stats.sessions, stats.locks) == (1, 1)
-        # It may still be writing to them, so they are not given to others.
+        # The cut-off worker may still write to its pages, so no other worker gets them.
         client = other.client
         rest = client.allocate_pages(stats.pages.free)
         assert not set(rest.tolist()) & set(held["pages"])
         with pytest.raises(PoolExhaustedError):
             client.allocate_pages(1)
         client.free_pages(rest)
-        # Until its process ends.
+        # The pages wait until the process of the worker ends.
         worker.kill()
         wait_until_only(other)
 
@@ -271,7 +271,7 @@ def test_pages_that_a_living_process_writes_to_are_given_to_nobody_by_time(
         clock.do("reserve")
         cutter.close()
         eventually(lambda: other.client.stats().held_pages == len(held))
-        # The other one is lost later, and its pages, which were not mapped, are free.
+        # The clock is lost later; it had mapped no pages, so its pages are free.
         clock.kill()
         eventually(lambda: other.client.stats().counters.sessions_lost == 2)
 
@@ -359,7 +359,7 @@ def test_a_worker_that_is_back_gives_up_the_pages_of_its_lost_session(
         eventually(lambda: other.client.stats().held_pages == pages)
         assert other.client.stats().counters.quarantined_pages == pages
 
-        # It has a new session, and what it held before is void.
+        # The worker has a new session, and pandod refuses what its old session held.
         with (
             Cutter(tmp_path / "cutter", tcp),
             RawCalls(pandod.address) as raw,
@@ -397,7 +397,7 @@ def test_workers_survive_the_death_of_pandod_under_load(start_pandod):
         for worker, before in zip(workers, held, strict=True):
             eventually(lambda w=worker: finished(w, generation=2) > 0)
             errors = worker.do("status")["churn"]["errors"]
-            # At once: no call has run into its deadline.
+            # The calls failed at once, without running into their deadline.
             kinds = {kind for kind, _ in errors}
             assert kinds <= {"UnavailableError", "SessionLostError"}, errors
             assert "UnavailableError" in kinds

@@ -1,4 +1,4 @@
-"""Where pandod and its callers meet when no address is given."""
+"""The address at which pandod and its callers meet when none is given."""
 
 import json
 import subprocess
@@ -10,9 +10,10 @@ import pytest
 from pandod_process import binary
 from sandbox import USER, skip_without_sandboxes, unprivileged
 
-ROOT = str(Path(__file__).parents[2])  # may lie in /tmp
+# The repository may lie in /tmp, which the sandbox empties.
+ROOT = str(Path(__file__).parents[2])
 
-# Starts a pandod without an address, and prints where each of its callers finds it.
+# This program starts a pandod without an address, and prints where callers find it.
 MEETING = """
 import json, subprocess, sys
 from pando_kv import Client, Operator
@@ -47,8 +48,8 @@ def _sandboxes():
 def in_sandbox(
     program: str, *places: str, environment: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs Python as a user who is not root, in a file system whose /run and /tmp are
-    empty; `places` are arguments of bwrap that change them."""
+    """Runs a Python program as an unprivileged user in a sandbox with empty /run and
+    /tmp; `places` are arguments of bwrap that change them."""
     settings = [
         argument
         for name, value in (environment or {}).items()
@@ -108,7 +109,7 @@ def test_pandod_and_all_its_callers_meet_at_one_socket(places, environment, expe
 
 
 def test_a_caller_goes_to_the_pandod_of_the_system_where_it_may():
-    """Who may not write to /run/pando uses the socket there all the same."""
+    """A user who may not write to /run/pando still calls the socket there."""
     program = """
 import os, socket
 from pando_kv._default_address import socket_to_call, socket_to_serve

@@ -1,4 +1,4 @@
-"""The demo, run whole: pandod, two workers and the reference, on short texts."""
+"""The whole demo on short texts: pandod, two workers and the reference."""
 
 import json
 import os
@@ -19,10 +19,10 @@ from prepared_process import after
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "examples/demo/run.py"
 SHOW = ROOT / "examples/demo/show.py"
-# As from a terminal, also where the tests run in the background.
+# The demo takes interrupts as on a terminal, even if the tests run in the background.
 TAKE_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL)"
 PATIENCE_SECONDS = 120
-# Three processes import torch, while another engine's tests run.
+# Three processes import torch, while the tests of another engine run.
 TORCH_PATIENCE_SECONDS = 280
 
 
@@ -39,14 +39,14 @@ def pandod() -> Path:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Where the demo may write. Short: a socket's path has 107 bytes at most."""
+    """Yields a folder with a short path: a socket's path has 107 bytes at most."""
     with tempfile.TemporaryDirectory(prefix="demo-") as path:
         yield Path(path)
 
 
 @pytest.fixture
 def short_texts(tmp_path: Path) -> Path:
-    """The shipped texts, cut to some hundred bytes each."""
+    """Returns a folder with the shipped texts, cut to some hundred bytes each."""
     folder = tmp_path / "data"
     folder.mkdir()
     for source in (ROOT / "examples/data").iterdir():
@@ -92,7 +92,7 @@ def test_demo_verifies_every_bit_and_shares_between_the_workers(
     shared = re.search(r"([\d,]+) tokens read\s+from pages that the other", output)
     assert shared, output
     assert int(shared[1].replace(",", "")) > 0
-    # Where nothing is matched there is nothing to be faster by.
+    # A request without a match has nothing to be faster by, so its cell is "-".
     rows = re.findall(r"^[AB] +.*?([\d,]+) +\d+% .* (\S+)$", output, re.MULTILINE)
     assert len(rows) == 9
     assert {matched == "0" for matched, faster in rows if faster == "-"} == {True}
@@ -161,10 +161,10 @@ def test_a_stopped_demo_leaves_no_process_and_no_file(
     while not demo.stdout.readline().startswith("A "):
         assert demo.poll() is None, demo.stderr.read()
     started = [os.pidfd_open(child) for child in children(demo.pid)]
-    # pandod, two workers, the reference.
+    # These are pandod, two workers and the reference.
     assert len(started) >= 4
     if stop == signal.SIGINT:
-        # As a terminal does it: to every process in the group.
+        # A terminal also sends the signal to every process in the group.
         os.killpg(demo.pid, stop)
     else:
         demo.send_signal(stop)

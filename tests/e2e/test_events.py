@@ -1,4 +1,4 @@
-"""Who follows the events of a real pandod knows what it caches."""
+"""A follower of a real pandod's events knows what that pandod caches."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Eviction by policies, for free pages, by quotas of classes of namespaces."""
+"""Eviction by policies, for free pages, and by quotas of namespace classes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -58,7 +58,8 @@ def test_pages_are_kept_free_in_the_background(start_pandod):
     pandod = start_pandod(low_free_pages=16, high_free_pages=24)
     with protocol_worker(pandod.address) as worker:
         worker.cache(prompt(USABLE - 16))
-        assert worker.stats().pages.free == 16  # not below the lower mark
+        # The free pages are not below the lower mark.
+        assert worker.stats().pages.free == 16
         worker.cache(prompt(1, 5000))
         eventually(lambda: worker.stats().pages.free == 24)
         stats = worker.stats()
@@ -84,7 +85,7 @@ def test_what_is_locked_is_not_evicted_to_keep_pages_free(start_pandod):
         assert worker.cached(prompt(USABLE)) == (USABLE - 40) * PAGE_TOKENS
 
 
-# Quotas. Of the 63 pages 10 are kept for gold, which may have 30.
+# Quotas. Of the 63 pages, gold has a floor of 10 and a cap of 30.
 
 QUOTAS = """
 quotas:
@@ -106,7 +107,7 @@ def pandod(start_pandod: Callable[..., Pandod], tmp_path: Path) -> Pandod:
 
 
 def pages_of_classes(worker: ProtocolWorker) -> dict[str, tuple[int, int]]:
-    """Reserved and cached."""
+    """Returns the reserved and cached pages of each class."""
     return {
         quota.name: (quota.reserved_pages, quota.cached_pages)
         for quota in worker.stats().quota_classes
@@ -126,7 +127,7 @@ def test_a_class_gets_no_more_than_its_cap(pandod):
         before = worker.stats()
         assert before.counters.quota_rejections == 2
         assert before.locks == 0
-        # It may have again what it gives back; others have the rest.
+        # The class may take back what it freed, and others may take the rest.
         worker.call("FreePages", page_ids=held.page_ids[:1])
         assert len(allocate(worker, 11, MORE_GOLD).get().page_ids) == 11
         assert len(allocate(worker, USABLE - 30).get().page_ids) == USABLE - 30
@@ -245,7 +246,7 @@ def test_what_a_class_may_retain_is_spared_while_others_of_it_are_left(retaining
         assert worker.cached(prompt(1), namespace=PATIENT) == PAGE_TOKENS
         patient = worker.stats().quota_classes[0]
         assert (patient.max_retention_seconds, patient.spared_leaves) == (600, 1)
-        # Never a pin.
+        # Retention never pins pages.
         assert len(allocate(worker, USABLE).get().page_ids) == USABLE
         assert worker.violations() == []
 
@@ -270,7 +271,7 @@ def test_one_worker_that_retains_all_leaves_others_their_floors(start_pandod, tm
         for start in range(1000, 201_000, 1000):
             worker.cache(prompt(4, start), namespace=PATIENT, **SOON)
         assert worker.cached(prompt(20), namespace=other) == 20 * PAGE_TOKENS
-        # And what comes after it has room at once.
+        # A prompt that comes after them has room at once.
         worker.cache(prompt(40, 500_000))
         assert worker.cached(prompt(40, 500_000)) == 40 * PAGE_TOKENS
         assert worker.violations() == []

@@ -1,4 +1,4 @@
-"""Prefix handles: a turn of a conversation sends only what is new."""
+"""Prefix handles: a turn of a conversation sends only the new tokens."""
 
 import random
 
@@ -16,7 +16,7 @@ def test_what_follows_a_handle_is_matched_as_in_the_whole_prompt(start_pandod):
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     chance = random.Random(seed)
-    # Few different pages, so that prompts share prefixes and split nodes.
+    # There are few different pages, so prompts share prefixes and split nodes.
     words = [[n] * PAGE_TOKENS for n in range(3)]
 
     def some_words() -> list[int]:
@@ -138,7 +138,7 @@ def test_the_handle_of_an_evicted_prefix_is_gone(start_pandod, method):
         worker.call(method, after=front)
         worker.call("Flush")
         assert worker.failure(method, after=front) == GONE
-        # A prefix that came back has handles of its own.
+        # A prefix that came back has new handles.
         worker.cache(PROMPT)
         assert worker.failure(method, after=end) == GONE
 
@@ -169,7 +169,7 @@ def test_a_handle_shows_nothing_to_other_namespaces(start_pandod):
             )
 
 
-# Scoring a queue.
+# Scores of a queue.
 
 
 def test_a_queue_of_prompts_is_scored_in_one_call(start_pandod):
@@ -231,17 +231,17 @@ def test_a_queue_says_what_is_being_computed(start_pandod):
 def test_a_bigram_namespace_has_one_unit_less_than_tokens(start_pandod):
     namespace = {"bigram": True}
     with protocol_worker(start_pandod().address) as worker:
-        # n tokens are n - 1 pairs: this last page is one short.
+        # n tokens make n - 1 pairs, so the last page is one pair short.
         pages = worker.call("AllocatePages", pages=PAGES - 1).page_ids
         worker.call("Insert", tokens=PROMPT, page_ids=pages, namespace=namespace)
         whole = len(PROMPT) - PAGE_TOKENS
         match = worker.call("MatchPrefix", tokens=PROMPT, namespace=namespace)
         assert match.matched_tokens == whole
         assert list(match.page_ids) == list(pages)
-        # The token after a page belongs to its last pair.
+        # The last pair of a page needs the token after the page.
         assert worker.cached(PROMPT[:whole], namespace=namespace) == whole - PAGE_TOKENS
         assert worker.cached(PROMPT) == 0
-        # After a handle at unit u the first token is token u.
+        # A handle at unit u continues with token u.
         handle = worker.call(
             "MatchPrefix", tokens=PROMPT[: HALF + 1], namespace=namespace
         ).handle

@@ -1,4 +1,4 @@
-"""Calls that are made to cost others something, by who may or may not call."""
+"""Calls that try to make pandod or other callers pay, with and without credentials."""
 
 import contextlib
 
@@ -15,9 +15,9 @@ from raw_calls import RawCalls
 MATCH_MANY = "pando.v1.PrefixCache/MatchPrefixes"
 UNLOCK = "pando.v1.PrefixCache/Unlock"
 HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
-# Answers that are not read wait in the server.
+# A client that reads little leaves its answers waiting in the server.
 TAKES_LITTLE = [("grpc.http2.bdp_probe", 0), ("grpc.http2.lookahead_bytes", 65_535)]
-# A query with nothing in it, and a field that no message has.
+# EMPTY_QUERY holds nothing, and no message has UNKNOWN_FIELD.
 EMPTY_QUERY = b"\x0a\x00"
 UNKNOWN_FIELD = b"\xfa\x07\x00"
 
@@ -36,7 +36,7 @@ def test_a_request_of_millions_of_parts_takes_no_more_than_its_bytes(
         assert {call.failure() for call in running} == {
             ("INVALID_ARGUMENT", "INVALID_FIELD")
         }
-        # Twice, for what the connection still has.
+        # The bound is twice as large because the connection buffers some bytes too.
         most = before + 2 * len(running) * len(request)
         assert memory_of(pandod.pid, "VmHWM") < most
 
@@ -73,12 +73,13 @@ def test_dumps_that_nobody_reads_take_a_bounded_memory(start_pandod):
             grpc.insecure_channel(pandod.address, TAKES_LITTLE)
         )
         dump = channel.unary_stream("/pando.v1.Admin/DumpTree")
-        request = b"\x08\xa0\x8d\x06"  # limit: 100,000
+        # limit: 100,000
+        request = b"\x08\xa0\x8d\x06"
         unread = [dump(request) for _ in range(400)]
         for call in unread:
             stack.callback(call.cancel)
             next(call)
-        # Each has a message or two on its way.
+        # Each call has a message or two on its way.
         grown = memory_of(pandod.pid, "VmHWM") - before
         assert grown < 200 * MEBIBYTE
         with Operator(pandod.address) as operator:

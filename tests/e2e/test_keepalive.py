@@ -1,5 +1,5 @@
-"""How it is noticed that a peer is gone: over TCP by the kernel, on Unix sockets by
-their end; never by asking the peer's process."""
+"""The detection of lost peers: the kernel does it for TCP, and the end of a Unix socket
+shows the loss. pandod never asks the peer's process."""
 
 import contextlib
 import socket
@@ -12,9 +12,9 @@ from pando_kv import Client
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 SETTINGS, PING = 4, 6
 ACK = 1
-# A server that asks at all does so after some seconds of silence.
+# A server that sends pings at all does so after some seconds of silence.
 ASKED_WITHIN = 12.0
-# Columns of /proc/net/tcp, and what they say.
+# LOCAL, STATE and TIMER are columns of /proc/net/tcp; the others are their values.
 LOCAL, STATE, TIMER = 1, 3, 5
 ESTABLISHED, KEEPALIVE_TIMER = "01", "02"
 
@@ -25,7 +25,7 @@ def frame(kind: int, flags: int, payload: bytes) -> bytes:
 
 
 class Http2Peer:
-    """Speaks as much HTTP/2 as it must, and answers nothing."""
+    """A minimal HTTP/2 client that answers no frame."""
 
     def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -34,7 +34,7 @@ class Http2Peer:
         self._socket.sendall(PREFACE + frame(SETTINGS, 0, b""))
 
     def frame(self) -> tuple[int, int]:
-        """The kind and the flags of the next one."""
+        """Returns the kind and the flags of the next frame."""
         head = self._receive(9)
         self._receive(int.from_bytes(head[:3], "big"))
         return head[3], head[4]
@@ -90,5 +90,5 @@ def test_the_kernel_asks_the_hosts_of_tcp_peers_whether_they_are_there(start_pan
                 if row[LOCAL].endswith(port) and row[STATE] == ESTABLISHED
             }
 
-        # Another one runs while something is not acknowledged yet.
+        # Another timer runs while some bytes are not acknowledged yet.
         eventually(lambda: timers() == {KEEPALIVE_TIMER})

@@ -1,4 +1,4 @@
-"""pando-keeper alone: it keeps any program that speaks systemd's protocol."""
+"""pando-keeper alone, with programs that speak systemd's protocol."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from eventually import eventually
 from kept_pandod import children_of, keeper
 from prepared_process import after
 
-# The kept programs below begin with this.
+# Each kept program below begins with this code.
 PRELUDE = """
 import os, signal, socket, sys
 
@@ -42,7 +42,7 @@ def die():
 
 Started = subprocess.Popen[str]
 
-# As the first process of a container does (PR_SET_CHILD_SUBREAPER).
+# The first process of a container adopts orphans too (PR_SET_CHILD_SUBREAPER).
 ADOPT_ORPHANS = "import ctypes; ctypes.CDLL(None).prctl(36, 1)"
 IGNORE_SIGCHLD = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
 

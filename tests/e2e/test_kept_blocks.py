@@ -1,4 +1,4 @@
-"""pandod dies under pando-keeper, and its blocks do not."""
+"""The blocks of a pandod under pando-keeper outlive the pandod."""
 
 import contextlib
 import gc
@@ -35,7 +35,8 @@ from worker_process import WorkerProcess
 
 PROMPT = 1
 KILLS = 25
-WHOLE = b"PDBLDGR1"  # a ledger begins so
+# A ledger begins with these bytes.
+WHOLE = b"PDBLDGR1"
 
 
 @contextlib.contextmanager
@@ -126,13 +127,13 @@ def test_what_workers_of_before_use_is_theirs_until_they_let_go(tmp_path):
 
 
 def fill(server: Pandod) -> None:
-    """Stores five blocks, and maps the memory no more."""
+    """Stores five blocks, and then unmaps the memory."""
     with attached(server) as (client, memory, kind):
         assert are_places(store(client, memory, 1, kind, keys(5))).all()
 
 
 def found(server: Pandod) -> bool:
-    """Whether these blocks are there."""
+    """Returns whether those five blocks are there."""
     with attached(server) as (client, _, kind):
         return bool(are_places(client.lookup_blocks([of(kind, keys(5))])).all())
 
@@ -162,7 +163,7 @@ def test_blocks_with_which_pandod_crashes_again_and_again_are_given_up(tmp_path)
 
 
 def test_starts_that_fail_for_other_reasons_do_not_cost_the_blocks(tmp_path):
-    """Under systemd, which starts a pandod again that has ended by itself."""
+    """Runs under systemd, which restarts a pandod that ended by itself."""
     with (
         storing(tmp_path / "notify", "owner", "blocks", "block-ledger") as keeper,
         socket.create_server(("127.0.0.1", 0)) as taken,
@@ -222,7 +223,8 @@ def test_a_memory_of_another_size_begins_empty_and_says_so(tmp_path):
             restart(server)
             assert "the kept blocks are not used" in server.log()
             assert not found(server)
-            # A process that still holds it cannot take it for that of the memory.
+            # A process that still holds the old ledger cannot take it for the new
+            # memory's.
             ledger.seek(0)
             assert ledger.read(len(WHOLE)) == bytes(len(WHOLE))
 
@@ -254,8 +256,8 @@ def test_a_new_version_has_the_blocks_of_the_one_before(tmp_path):
 
 
 def work(server: KeptPandod, seed: int, stop: threading.Event) -> int:
-    """Stores and reads until it is stopped, across deaths of pandod. Returns how many
-    blocks it has read, each of which had the bytes of its key."""
+    """Stores and reads blocks until `stop` is set, through deaths of pandod. Returns
+    the number of blocks read; each must have had the bytes of its key."""
     choose = random.Random(seed)
     read = 0
     while not stop.is_set():
@@ -277,7 +279,8 @@ def work(server: KeptPandod, seed: int, stop: threading.Event) -> int:
                             read += 1
                     client.release_blocks([call])
         except PandoError:
-            continue  # it is away, or another one
+            # pandod is away, or another pandod has started.
+            continue
     return read
 
 
@@ -314,7 +317,8 @@ def test_no_block_has_the_bytes_of_another_key_whenever_pandod_is_killed(tmp_pat
             thread.join()
         assert not failures
         assert all(read)
-        gc.collect()  # no mapping is left
+        # No mapping of the memory is left afterwards.
+        gc.collect()
         with Client(server.address) as client:
             eventually(lambda: client.stats().blocks.reserved_blocks == 0)
             assert client.check_invariants() == []

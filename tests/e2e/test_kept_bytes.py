@@ -19,7 +19,7 @@ NEVER = 600_000
 LIMIT = 4 << 20
 TOKENS = list(range(70_000))
 REQUEST_BYTES = 4 * len(TOKENS)
-# More than the limit has room for.
+# So many requests together are more than the limit has room for.
 CALLS = LIMIT // REQUEST_BYTES + 5
 BATCH = "pando.v1.DataPath/Batch"
 ANSWER = data_path_pb2.BatchResponse
@@ -27,7 +27,7 @@ OVER_LIMIT = ("RESOURCE_EXHAUSTED", "SESSION_LIMIT")
 
 
 class Account:
-    """A pandod with a small limit, and what its metric says."""
+    """A pandod with a small limit on kept bytes, and the metric that reports them."""
 
     def __init__(self, start_pandod: Any) -> None:
         self._http = free_address()
@@ -44,7 +44,7 @@ class Account:
         return int(self.page().sum("pando_pending_matches"))
 
     def assert_is_full(self) -> None:
-        """The requests that are kept leave no room for another."""
+        """Checks that the kept requests leave no room for another one."""
         waiting = self.waiting()
         assert waiting >= 2
         assert waiting * REQUEST_BYTES <= self.bytes() <= LIMIT
@@ -52,7 +52,7 @@ class Account:
 
     @contextlib.contextmanager
     def pending_page(self) -> Iterator[None]:
-        """The first page of the tokens is computed until the block ends."""
+        """Keeps the first page of the tokens pending until the block ends."""
         with protocol_worker(self.address) as owner:
             owner.admit(TOKENS[:PAGE_TOKENS]).get()
             yield
@@ -126,8 +126,8 @@ def test_a_batch_is_kept_whole_for_one_of_its_calls_that_waits(account):
         )
         with RawCalls(account.address) as raw:
             calls = []
-            # None is refused for what another counts for a moment: each begins when
-            # those before it wait or are answered.
+            # Each call begins once all earlier ones wait or have answers, so none is
+            # refused for bytes that another call counts only for a moment.
             while len(calls) < CALLS:
                 calls.append(Answer(raw.start(BATCH, batch), ANSWER))
                 eventually(lambda: here(calls) + account.waiting() == len(calls))

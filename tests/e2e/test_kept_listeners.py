@@ -1,4 +1,4 @@
-"""The sockets of TCP, of HTTP and for movers outlive a pandod, as Unix sockets do."""
+"""The TCP, HTTP and mover sockets outlive a pandod, as Unix sockets do."""
 
 import contextlib
 import socket
@@ -61,7 +61,7 @@ def test_a_socket_of_another_address_is_made_anew(tmp_path, name):
         server.kill_server()
         server.wait_serving()
         assert "it does not listen there" in server.log()
-        # All addresses of the old port.
+        # The port stays the same, and pandod now listens on all addresses.
         config_of(tmp_path, **{name: f"0.0.0.0:{new.rpartition(':')[2]}"} | more)
         server.kill_server()
         server.wait_serving()

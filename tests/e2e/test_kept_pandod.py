@@ -1,4 +1,4 @@
-"""pandod dies under pando-keeper: its sockets and its memory do not."""
+"""The sockets and the memory of a pandod under pando-keeper outlive the pandod."""
 
 import contextlib
 import fcntl
@@ -136,7 +136,7 @@ def test_a_socket_whose_file_is_gone_is_made_anew(tmp_path):
         server.kill_server()
         server.wait_serving()
         assert "its file is gone" in server.log()
-        # The one that took its place is kept, too.
+        # The keeper keeps the replacement, too.
         server.kill_server()
         server.wait_serving()
         assert server.log().count("a kept socket is not used") == 1

@@ -37,7 +37,7 @@ def test_a_connection_has_a_limited_number_of_sessions(start_pandod):
             assert refused == ("RESOURCE_EXHAUSTED", "RESOURCE_EXHAUSTED")
         with other.session():
             pass
-        # One has ended.
+        # One session of the connection has ended.
         eventually(lambda: is_let_in(one, request))
 
 
@@ -118,7 +118,7 @@ def test_tokens_that_are_used_or_too_old_do_not_count(start_pandod):
 
 
 def limited(client: Client) -> RateLimitedError:
-    """Calls until it is one too many."""
+    """Calls until pandod refuses a call, and returns the error."""
     for _ in range(10_000):
         try:
             client.match_prefix(TOKENS)
@@ -135,7 +135,8 @@ def test_who_calls_too_often_is_told_when_to_call_again(start_pandod):
         assert "max-calls-per-second, which is 10" in error.message
         assert 0 < error.retry_after <= 0.1
         other.match_prefix(TOKENS)
-        time.sleep(error.retry_after)  # what a worker does that is told so
+        # A worker waits so long when pandod tells it to.
+        time.sleep(error.retry_after)
         client.match_prefix(TOKENS)
 
 

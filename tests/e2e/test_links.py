@@ -1,4 +1,4 @@
-"""One process of an engine reserves pages, others write them."""
+"""One process of an engine reserves pages that other processes write."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from eventually import eventually
 from pando_kv import Client, Operator, SessionLostError
 from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
 
-# Reserves pages and tells its session; the pages outlive it.
+# This program reserves pages and prints its session; the pages outlive it.
 SCHEDULER = """
 import sys
 from pando_kv import Client
@@ -19,7 +19,7 @@ client.allocate_pages(5)
 print(client.session_id, flush=True)
 sys.stdin.read()
 """
-# Writes pages of the session that it is told of.
+# This program writes pages of the session that its argument names.
 WRITER = """
 import sys
 from pando_kv import Client
@@ -81,7 +81,7 @@ def test_one_writer_that_lives_keeps_them(pandod):
     scheduler.kill()
     eventually(lambda: pages(pandod).quarantined == 5)
     with Client(pandod.address) as other:
-        # Long after the death of the first writer was seen.
+        # pandod has long seen the death of the first writer.
         tokens = np.arange(PAGE_TOKENS, dtype=np.uint32)
         other.insert(tokens, other.allocate_pages(1))
         assert pages(pandod).quarantined == 5
@@ -104,7 +104,7 @@ def test_what_is_closed_keeps_nothing(pandod, closed):
 
         eventually(lambda: writers() == {writer.pid, os.getpid()})
         {"link": link, "client": linked}[closed].close()
-        # The look that finds one of them gone finds the other one there.
+        # One look at all processes misses the closed one and still finds the other.
         eventually(lambda: writers() == {writer.pid})
         assert operator.stats().pages.quarantined == 5
     linked.close()

@@ -1,6 +1,6 @@
-"""Many client processes on a pool far too small: the accounts are exact at the end.
+"""Many client processes on a pool far too small; the accounts end exact.
 
-PANDO_LOAD_SECONDS makes it run that long instead of for a fixed number of requests.
+PANDO_LOAD_SECONDS sets a run time in place of a fixed number of requests.
 """
 
 import json
@@ -25,7 +25,7 @@ CLIENT_PROGRAM = Path(raw_calls.__file__).with_name("load_client.py")
 
 
 def run_clients(address: str) -> dict[str, int]:
-    """The accounts of all clients, added up."""
+    """Runs the clients and returns the sums of their accounts."""
     processes = [
         subprocess.Popen(
             [
@@ -66,20 +66,21 @@ def test_clients_on_a_pool_far_too_small_leave_exact_accounts(start_pandod):
         stats = client.stats()
         pages, counters = stats.pages, stats.counters
 
-        # The load was one: pages were shared, evicted, fought for and refused.
+        # The run was a real load: pages were shared, evicted, contended for and
+        # refused.
         assert total["checked_pages"] > 1000
         assert total["hit_tokens"] > 0
         assert total["allocation_failures"] > 0
         assert counters.duplicate_pages > 0
         assert counters.evicted_pages_for_allocation > POOL_PAGES
 
-        # Nothing is held any more, and every page is somewhere.
+        # No worker holds any page, and every page is accounted for.
         assert (stats.locks, pages.reserved, pages.quarantined) == (0, 0, 0)
         assert (pages.protected, pages.padding) == (0, 1)
         assert pages.free + pages.evictable == POOL_PAGES - 1
         assert counters.sessions_lost == 0
 
-        # The server counted what its clients counted.
+        # pandod counted what its clients counted.
         for name in (
             "matches",
             "query_tokens",

@@ -1,4 +1,4 @@
-"""The log of pandod, and the secrets that are never in it."""
+"""The log of pandod, and the secrets that never appear in it."""
 
 import fcntl
 import os
@@ -14,7 +14,8 @@ from pandod_process import PAGE_TOKENS, Pandod, binary, clean_environment
 from terminal import Terminal
 from worker_process import WorkerProcess
 
-FIRST_TOKEN = 77_000_000  # looks like nothing else that is logged
+# No other logged number looks like this token.
+FIRST_TOKEN = 77_000_000
 SALT = "a secret salt"
 
 
@@ -108,7 +109,7 @@ def test_repeats_are_counted_and_not_written(start_pandod):
         written = len(called(pandod, "call refused"))
         assert written < calls / 2
 
-        # The next one that is written says how many were not.
+        # The next refusal that pandod writes says how many it did not write.
         def is_told() -> bool:
             refused()
             return any("repeats" in event for event in called(pandod, "call refused"))
@@ -182,13 +183,14 @@ def test_what_operators_do_is_told(start_pandod):
 
 def test_requests_that_are_no_text_do_not_break_the_lines(start_pandod):
     pandod = start_pandod()
-    # client_name, a text, holds bytes that are none.
+    # The text field client_name holds bytes that are no UTF-8.
     with grpc.insecure_channel(pandod.address) as channel:
         opening = channel.stream_stream("/pando.v1.Sessions/Open")
         with pytest.raises(grpc.RpcError):
             list(opening(iter([b"\x0a\x02\xff\xfe"]), timeout=30))
     assert pandod.stop() == 0
-    assert pandod.events()  # each line of it is JSON
+    # Each line is JSON.
+    assert pandod.events()
 
 
 @pytest.mark.parametrize("level", ["debug", "info"])
@@ -215,7 +217,8 @@ def test_a_reader_of_the_log_that_goes_takes_nobody_along(tmp_path):
     with subprocess.Popen(
         command, env=clean_environment(), stderr=subprocess.PIPE
     ) as process:
-        process.stderr.readline()  # it serves
+        # pandod serves now.
+        process.stderr.readline()
         process.stderr.close()
         for _ in range(2):
             with Client(f"unix:{socket}") as client:
@@ -230,8 +233,9 @@ def test_a_log_that_nobody_reads_does_not_keep_it_from_ending(tmp_path):
     with subprocess.Popen(
         command, env=clean_environment(), stderr=subprocess.PIPE
     ) as process:
-        process.stderr.readline()  # it serves
-        # No byte of what follows fits into the pipe.
+        # pandod serves now.
+        process.stderr.readline()
+        # No byte of the later lines fits into the full pipe.
         fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, 4096)
         with open(f"/proc/{process.pid}/fd/2", "wb", buffering=0) as pipe:
             os.set_blocking(pipe.fileno(), False)

@@ -1,7 +1,7 @@
-"""CUDA pools on a stand-in for the driver: no GPU is seen, and no kernel runs.
+"""CUDA pools on a stand-in for the driver; no real GPU is used and no kernel runs.
 
-What pandod and the clients ask of the driver is seen: starting, attaching, dying, and
-what becomes of each call that fails. The stand-in is tests/support/cuda_stand_in.
+The tests see what pandod and the clients ask of the driver when they start, attach and
+die, and what each failing call leads to. The stand-in is tests/support/cuda_stand_in.
 """
 
 import re
@@ -28,7 +28,7 @@ StartPandod = Callable[..., Pandod]
 
 @pytest.fixture
 def start_pandod(tmp_path: Path) -> Iterator[StartPandod]:
-    """With a pool on both GPUs of the stand-in, unless options say otherwise."""
+    """Yields a function that starts a pandod with a pool on both GPUs."""
     with ExitStack() as stack:
 
         def start(settings: dict[str, object] | None = None, **options) -> Pandod:
@@ -67,10 +67,10 @@ def worker(pandod: Pandod) -> Iterator[WorkerProcess]:
 
 
 def held_memory(pandod: Pandod) -> list[str]:
-    """The files of the stand-in's memory that it has open."""
+    """Returns the files of the stand-in's memory that pandod has open."""
     links = []
     for descriptor in Path(f"/proc/{pandod.pid}/fd").iterdir():
-        # Others are closed at any time.
+        # pandod may close other descriptors at any time.
         with suppress(FileNotFoundError):
             links.append(str(descriptor.readlink()))
     return [link for link in links if "cuda_stand_in_device" in link]
@@ -247,7 +247,8 @@ def test_workers_read_on_when_pandod_is_killed_and_attach_to_the_next(pandod, wo
             ["--pool-fraction=0.5"],
             "cuMemGetInfo: operation not permitted",
         ),
-        # It needs kernels, and the runtime more of a driver than this one has.
+        # The check needs kernels, and its runtime needs more of a driver than the
+        # stand-in has.
         ({}, [SMALL, "--verify-pages=1"], "cudaSetDevice"),
     ],
 )
@@ -301,7 +302,7 @@ def test_a_fraction_is_of_the_least_free_device(start_pandod):
     assert [shard.size_bytes for shard in pool.shards] == [32 * MIB] * 2
 
 
-# Later failures.
+# Failures after the start.
 
 
 def test_an_export_that_fails_is_an_error_of_that_attach_alone(start_pandod):

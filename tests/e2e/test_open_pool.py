@@ -1,4 +1,4 @@
-"""A pool whose layout the first engine that attaches says."""
+"""A pool whose layout comes from the first engine that attaches."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ SIZE = {"pool_bytes": 8 * MIB}
 
 
 def layout(**other: object) -> KvLayout:
-    """The engine's, which knows nothing of the size of the pool."""
+    """Returns an engine's layout, which leaves the size of the pool open."""
     fields = {"layers": 3, "heads": 2, "head_size": 16, "dtype": "float16"}
     return KvLayout.make(capacity_pages=0, **(fields | {"page_tokens": 8} | other))
 
@@ -64,7 +64,7 @@ def test_the_first_engine_says_the_layout_and_an_equal_one_shares_the_pool(pando
 
 @pytest.fixture(params=["opened", "stated"])
 def settled(request, start_pandod):
-    """A pandod whose pool has the layout of `layout()`, and the model m."""
+    """Returns a pandod whose pool has the layout of `layout()` and the model m."""
     fields = {"layers": 3, "heads": 2, "head_size": 16, "dtype": "float16"}
     stated = OPEN | SIZE | fields | {"page_tokens": 8, "model": "m"}
     server = start_pandod(**OPEN | SIZE if request.param == "opened" else stated)
@@ -94,7 +94,7 @@ def test_a_later_engine_that_differs_is_told_all_fields_and_a_pandod_that_fits(
 
 
 def fits(line: str, wanted: KvLayout, model: str, start_pandod) -> None:
-    """Whether the command makes a pandod that the engine may attach."""
+    """Checks that the command starts a pandod that the engine can attach."""
     program, *words = shlex.split(line)
     assert program == "pandod"
     names = [word.removeprefix("--").replace("-", "_") for word in words[::2]]
@@ -148,7 +148,7 @@ def test_what_is_stated_holds_and_leaves_the_pool_open(start_pandod):
         assert "page-tokens is '8', the pool's is '32'" in fields
         assert "model is 'n', the pool's is 'm'" in fields
         assert client.describe_pool().is_open
-        # An engine that names no model takes the one that is stated.
+        # An engine that names no model takes the stated one.
         with client.attach_pool(expected_layout=layout(page_tokens=32)) as pool:
             assert pool.layout.page_tokens == 32
             assert pool.description.model == "m"
@@ -198,7 +198,7 @@ IMPOSSIBLE = {
     "no dtype": ({"dtype": 99}, "layout.dtype is 99"),
     "no order": ({"order": 0}, "layout.order is 0"),
     "no bytes": ({"dtype": DTYPE_OPAQUE, "piece_bytes": 0}, "piece_bytes is 0"),
-    # Two layers have 2^64 bytes, three have 2^64 + 2.
+    # Two layers have 2^64 bytes, and three layers have 2^64 + 2.
     "2^64 bytes": (
         {"dtype": DTYPE_OPAQUE, "layers": 2, "piece_bytes": 1 << 63},
         "a page has 9223372036854775808 bytes in a layer; the limit is 4294967296",
@@ -211,7 +211,7 @@ IMPOSSIBLE = {
 
 
 class Said:
-    """A layout as its message, which may say what no engine would."""
+    """A layout as its message, with values that no engine would send."""
 
     has_no_size = True
 
@@ -304,7 +304,7 @@ def test_an_open_pool_may_be_smaller_than_two_pages_of_the_defaults(start_pandod
 
 
 def test_a_tier_of_an_open_pool_comes_with_the_layout(start_pandod):
-    """A page of the defaults would not fit into it."""
+    """A page of the default layout would not fit into this tier."""
     pandod = start_pandod(**OPEN | SIZE, tier_host_bytes="1MiB")
     with Client(pandod.address) as client:
         client.attach_pool(expected_layout=layout())

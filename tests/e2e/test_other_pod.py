@@ -1,4 +1,4 @@
-"""A worker in another pod: pandod cannot see its process, as with a pod a node."""
+"""A worker in another pod, whose process pandod cannot see."""
 
 import shlex
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ PROMPT = 1
 
 @pytest.fixture
 def pandod_in_a_pod(tmp_path: Path, monkeypatch) -> Iterator[Pandod]:
-    """A pandod in a PID namespace of its own, in which the workers are not."""
+    """Yields a pandod in a PID namespace of its own, without the workers."""
     script = tmp_path / "pod"
     namespace = "unshare --pid --fork --kill-child --mount-proc"
     program = shlex.quote(str(binary()))
@@ -47,5 +47,5 @@ def test_blocks_pass_between_pods_and_come_back_when_one_ends(pandod_in_a_pod):
         asked = [of(kind, keys(RESERVED, PROMPT, STORED))]
         assert client.lookup_blocks(asked).tolist() == [PENDING] * RESERVED
         other.kill()
-        # The memory itself tells that its process is gone.
+        # The shared memory itself tells pandod that the worker's process is gone.
         eventually(lambda: client.lookup_blocks(asked).tolist() == [MISSING] * RESERVED)

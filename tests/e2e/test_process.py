@@ -126,7 +126,7 @@ def test_check_config_passes_beside_a_pandod_that_serves_with_these_options(tmp_
 
 
 def test_pandod_starts_beside_each_variable_that_another_program_of_pando_reads():
-    """Those that the sources name in their environment, but for pandod's options."""
+    """Sets every variable that the sources read, except pandod's own options."""
     read = set()
     for folder in ("clients/python/src", "tools", "examples", "bench"):
         for path in (REPOSITORY / folder).rglob("*"):
@@ -226,7 +226,7 @@ def test_a_bad_option_is_named_and_ends_with_status_2(
 def test_flags_override_the_environment_which_overrides_the_file(tmp_path):
     config = tmp_path / "config.yaml"
     config.write_text("pool:\n  pages: 33\nlayers: 3\nheads: 3\nmodel: from-the-file\n")
-    # The fixture would set all of these as flags; here only heads is one.
+    # The fixture would set each of these as a flag; this test sets only `heads` so.
     server = Pandod(
         tmp_path,
         heads=5,
@@ -244,7 +244,8 @@ def test_flags_override_the_environment_which_overrides_the_file(tmp_path):
         server.close_in_order()
     assert (pool.capacity_pages, pool.model) == (33, "from-the-file")
     assert (pool.layout.layers, pool.layout.heads) == (4, 5)
-    assert pool.layout.page_tokens == 16  # the default
+    # This is the default.
+    assert pool.layout.page_tokens == 16
 
 
 # Start.
@@ -318,12 +319,13 @@ def test_the_sockets_are_for_owner_and_group_only(start_pandod):
 
 
 def listening_ports(pid: int) -> int:
-    """TCP sockets of the process that listen."""
+    """Returns the number of TCP sockets of the process that listen."""
     inodes = set()
     for fd in Path(f"/proc/{pid}/fd").iterdir():
         try:
             target = str(fd.readlink())
-        except FileNotFoundError:  # closed since: no listener closes while it runs
+        # The descriptor is closed; no listener closes while pandod runs.
+        except FileNotFoundError:
             continue
         if target.startswith("socket:["):
             inodes.add(target[len("socket:[") : -1])
@@ -377,7 +379,7 @@ def test_http_answers_probes_and_nothing_else(start_pandod):
     assert get(http, "/etc/passwd")[0] == 404
 
 
-# The end.
+# The end of pandod.
 
 
 def test_a_drain_lets_running_requests_finish_and_admits_no_others(start_pandod):
@@ -417,7 +419,7 @@ def test_a_pandod_that_was_stopped_takes_its_signals_when_it_goes_on(start_pando
 def test_a_signal_that_comes_while_it_starts_does_not_end_it(tmp_path, sent):
     class Signalled(Pandod):
         def _wait_serving(self) -> None:
-            # Before its first look at its options, and long before it serves.
+            # This is before pandod first reads its options, and long before it serves.
             eventually(lambda: blocked_signals(self.pid) >> (sent - 1) & 1)
             assert "pandod serves" not in self.log()
             os.kill(self.pid, sent)
@@ -429,7 +431,7 @@ def test_a_signal_that_comes_while_it_starts_does_not_end_it(tmp_path, sent):
 
 
 def blocked_signals(pid: int) -> int:
-    """A bit for each signal, the first one for signal 1."""
+    """Returns a bit for each signal; the lowest bit stands for signal 1."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("SigBlk:"):
             return int(line.split()[1], 16)

@@ -1,4 +1,4 @@
-"""SIGHUP: the options are read again."""
+"""SIGHUP makes pandod read the options again."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def told(pandod: Pandod, words: str) -> list[dict[str, Any]]:
 
 
 def reload(pandod: Pandod, expected: str = READ) -> dict[str, Any]:
-    """Sends the signal, and returns what is logged of it."""
+    """Sends the signal, and returns the log line that follows it."""
     before = len(told(pandod, expected))
     os.kill(pandod.pid, signal.SIGHUP)
     eventually(lambda: len(told(pandod, expected)) > before)
@@ -78,7 +78,7 @@ def test_memory_that_pandod_chose_itself_is_no_change(start_pandod, config):
         ("pool: &pool\n  pages: *pool\n", "pool-pages is a list or a map"),
         ("pool: &pool\n  x: *pool\n", "unknown key 'pool-x'"),
         (f"tcp: {'a' * 200_000}\n", "tcp is 200000 bytes long; must be at most 300"),
-        # It would fit to the pool that needs a restart.
+        # These marks would fit only the pool of 999 pages, which needs a restart.
         (
             "slow-call: 1us\npool-pages: 999\nlow-free-pages: 9\nhigh-free-pages: 90\n",
             "high-free-pages is 90; must be less than the pages of the pool, 50",

@@ -1,4 +1,4 @@
-"""request_id: a call whose answer was lost can be sent again."""
+"""A call whose answer was lost can be sent again with its request_id."""
 
 import pytest
 from pandod_process import PAGE_TOKENS, POOL_PAGES
@@ -12,14 +12,14 @@ KEPT_ANSWERS = 256
 
 
 def state(worker: ProtocolWorker):
-    """All that is counted but the repeats."""
+    """Returns all statistics except the counter of repeats."""
     stats = worker.stats()
     stats.counters.repeated_requests = 0
     return stats
 
 
 def assert_repeats(worker: ProtocolWorker, method: str, **fields) -> object:
-    """The answer of a call that is made three times, and does something once."""
+    """Makes a call three times, checks that it acts once, and returns its answer."""
     repeats = worker.stats().counters.repeated_requests
     first = worker.call(method, **fields)
     before = state(worker)
@@ -98,7 +98,7 @@ def test_the_last_answers_are_kept(start_pandod):
         ]
         assert worker.call("Lock", request_id=KEPT_ANSWERS + 1).lock_id == locks[-1]
         assert worker.call("Lock", request_id=2).lock_id == locks[1]
-        # The oldest is forgotten: its id is new again.
+        # pandod has forgotten the oldest answer, so its id counts as new.
         assert worker.call("Lock", request_id=1).lock_id not in locks
 
 
@@ -111,7 +111,7 @@ def test_a_repeat_does_not_wait_for_what_the_first_call_computes(start_pandod, w
 
 
 def but_for_room(answer):
-    """Repeats tell the room that there is when they are answered."""
+    """Clears the room, which a repeat reports as of its own time."""
     answer.ClearField("free_pages")
     answer.ClearField("evictable_pages")
     return answer

@@ -1,4 +1,4 @@
-"""Who may connect to pandod."""
+"""Callers that may, or may not, connect to pandod."""
 
 import contextlib
 import http.client
@@ -35,7 +35,7 @@ def folder() -> Iterator[Path]:
 
 
 def is_closed_by_server(path: Path) -> bool:
-    """Whether a connection to the socket is closed without a word."""
+    """Returns whether the server closes a connection without sending a byte."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.settimeout(30)
         peer.connect(str(path))
@@ -100,7 +100,7 @@ def test_a_user_who_is_not_allowed_is_refused_at_both_sockets_and_counted(folder
         sockets = [str(pandod.socket), str(pandod.memory_socket)]
         assert refusals(pandod)[:2] == [(s, STRANGER, os.getpid()) for s in sockets]
         assert MetricsPage(http).sum("pando_refused_connections_total") >= 3
-        # The user of pandod itself.
+        # The user of pandod itself may connect.
         with Client(pandod.address) as client, client.attach_pool():
             assert client.stats().sessions == 1
 
@@ -158,7 +158,7 @@ def test_a_pandod_that_stops_leaves_the_sockets_of_its_successor_alone(folder):
 
 
 def test_connections_are_accepted_again_once_there_are_descriptors(folder):
-    """A connection of gRPC's own listener would be the last one it accepts."""
+    """Without descriptors, gRPC's own listener would stop accepting for good."""
     with serving(folder) as pandod, contextlib.ExitStack() as connections:
         open_now = len(os.listdir(f"/proc/{pandod.pid}/fd"))
         _, hard = resource.prlimit(pandod.pid, resource.RLIMIT_NOFILE)
@@ -174,7 +174,7 @@ def test_connections_are_accepted_again_once_there_are_descriptors(folder):
 
 
 def is_welcome(pandod) -> bool:
-    """Whether a connection gets the first frame of HTTP/2, and not its end."""
+    """Returns whether a connection gets an HTTP/2 frame, rather than its end."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.connect(str(pandod.socket))
         try:
@@ -212,7 +212,7 @@ def attach_token(raw: RawCalls, session: int) -> bytes:
 
 
 def show(path: Path, token: bytes) -> int:
-    """The status that the memory socket answers with."""
+    """Returns the status that the memory socket answers with."""
     with socket.socket(socket.AF_UNIX) as peer:
         peer.connect(str(path))
         peer.sendall(token)
@@ -245,7 +245,7 @@ def test_an_attach_token_is_good_in_the_process_that_asked_for_it_only(folder):
 
 
 def test_sessions_that_have_ended_keep_no_attach_tokens_from_others(folder):
-    """There are 1,024 for all."""
+    """All sessions together may hold 1,024 tokens."""
     with serving(folder, attach_token_ttl="1h") as pandod:
         with RawCalls(pandod.address) as raw:
             for _ in range(17):
@@ -329,7 +329,7 @@ def test_over_tcp_both_ends_show_certificates(folder):
 
 @pytest.mark.parametrize("option", ["ca", "certificate", "key"])
 def test_a_client_takes_no_empty_file_for_none(folder, option):
-    """gRPC trusts the authorities of the system if it is given no other."""
+    """Without an authority, gRPC would trust those of the system."""
     good = Authority(folder / "authority").sign("worker")
     (folder / "empty").touch()
     ctl = Pandoctl("127.0.0.1:1")
@@ -423,7 +423,7 @@ def test_files_that_are_half_replaced_leave_those_of_before_in_use(
         assert errors() == 1
 
 
-# The names that the console is asked by.
+# The names under which callers reach the console.
 
 
 def status_for_host(address: str, host: str, path: str = "/console/") -> int:

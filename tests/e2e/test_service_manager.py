@@ -1,4 +1,4 @@
-"""Pandod reports to systemd, to a real socket in its place."""
+"""pandod reports to systemd, which a real socket of the test replaces."""
 
 import contextlib
 import ctypes
@@ -23,7 +23,7 @@ WALL = 0x40000000
 
 
 class Manager:
-    """Receives what a service tells its manager."""
+    """A socket that receives what a service tells its manager."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "notify.sock"
@@ -31,8 +31,7 @@ class Manager:
         self._socket.bind(str(self.path))
 
     def next(self, timeout: float = 30) -> dict[str, str]:
-        """The assignments of the next message, but for those to its store of
-        descriptors."""
+        """Returns the next message's assignments; skips stores of descriptors."""
         self._socket.settimeout(timeout)
         while True:
             text = self._socket.recv(4096).decode()
@@ -41,13 +40,13 @@ class Manager:
                 return message
 
     def until(self, name: str) -> dict[str, str]:
-        """The next message that assigns this."""
+        """Returns the next message that assigns `name`."""
         while name not in (message := self.next()):
             pass
         return message
 
     def silent_for(self, seconds: float) -> bool:
-        """Whether nothing comes for so long, but for what is under way."""
+        """Returns whether no message comes for so long, except one in transit."""
         with contextlib.suppress(TimeoutError):
             self.next(seconds)
             self.next(seconds)
@@ -151,12 +150,12 @@ def test_there_are_signs_of_life_also_in_a_drain(start, manager):
 def test_no_watchdog_no_signs_of_life(start, manager):
     pandod = start({}, drain_timeout="0s")
     assert manager.next()["READY"] == "1"
-    # The polling thread has turned, as it tells of this.
+    # This log line shows that the polling thread has run since the start.
     with WorkerProcess(pandod.address) as worker:
         worker.do("attach")
         worker.kill()
         eventually(lambda: "session lost" in pandod.log())
-    # After a reload pandod looks whether it has.
+    # A reload makes pandod check again whether the polling thread has run.
     os.kill(pandod.pid, signal.SIGHUP)
     assert manager.next()["RELOADING"] == "1"
     assert manager.next() == {"READY": "1"}
@@ -166,7 +165,7 @@ def test_no_watchdog_no_signs_of_life(start, manager):
 
 @contextlib.contextmanager
 def stopped_thread(pid: int, name: str) -> Iterator[None]:
-    """One thread of a child process is stopped, as a debugger does it."""
+    """Stops one thread of a child process, as a debugger does."""
     [thread] = [
         int(task.name)
         for task in Path(f"/proc/{pid}/task").iterdir()

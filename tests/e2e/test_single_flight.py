@@ -1,4 +1,4 @@
-"""A page is computed by one worker: others wait for it."""
+"""One worker computes a page, and the others wait for it."""
 
 import contextlib
 
@@ -27,7 +27,7 @@ from protocol_worker import Answer, ProtocolWorker, protocol_worker
 from raw_calls import RawCalls
 from remote_worker import remote_worker
 
-# A test that sets this must not have to wait for it.
+# A test that sets this time must not have to wait for it.
 NEVER = 600_000
 SOON = 100
 
@@ -43,7 +43,7 @@ def wait_for_waiters(worker: ProtocolWorker, count: int) -> None:
 
 
 def wait_for_one(answers: list[Answer]) -> int:
-    """The index of the first that is here."""
+    """Returns the index of the first answer that is here."""
     eventually(lambda: any(answer.is_here() for answer in answers))
     return [answer.is_here() for answer in answers].index(True)
 
@@ -51,7 +51,7 @@ def wait_for_one(answers: list[Answer]) -> int:
 def start_waiting(
     worker: ProtocolWorker, tokens: list[int], limit: int = NEVER, count: int = 1
 ) -> Answer:
-    """An admission that waits; with it there are `count` that do."""
+    """Starts an admission that waits, and returns once `count` admissions wait."""
     answer = worker.admit(tokens, pending_wait_ms=limit)
     wait_for_waiters(worker, count)
     return answer
@@ -96,7 +96,7 @@ def test_worker_processes_that_want_one_cold_prefix_compute_it_once(start_pandod
 def test_a_worker_that_dies_while_it_computes_is_replaced_by_one_that_waits(
     start_pandod,
 ):
-    # Nothing but the end of the process can end the wait within the test.
+    # Within the test, only the end of the process can end the wait.
     pandod = start_pandod(session_grace="1h", quarantine="1h")
     with (
         workers(pandod.address, 2) as [first, second],
@@ -111,7 +111,8 @@ def test_a_worker_that_dies_while_it_computes_is_replaced_by_one_that_waits(
         admission = one.get()
         assert (admission.matched_tokens, admission.pending) == (0, OWNER_LOST)
         assert len(admission.reserved_page_ids) == PAGES
-        wait_for_waiters(first, 1)  # the other one now waits for this one
+        # The second worker now waits for the first one.
+        wait_for_waiters(first, 1)
         assert not two.is_here()
         first.finish(admission, PROMPT)
         admission = two.get()
@@ -162,7 +163,7 @@ def test_one_that_waits_takes_over_what_its_owner_gives_up(start_pandod, give_up
         admission = answer.get()
         assert (admission.matched_tokens, admission.pending) == (0, GIVEN_UP)
         assert len(admission.reserved_page_ids) == PAGES
-        # It is the owner now.
+        # This worker owns the prompt now.
         assert owner.admit(PROMPT).get().pending == NOT_AWAITED
         assert waiter.stats().counters.pending_waits_given_up == 1
 
@@ -185,7 +186,7 @@ def test_a_wait_ends_when_its_time_is_up(start_pandod):
         stats = waiter.stats()
         assert stats.waiting_matches == 0
         assert stats.counters.pending_waits_timed_out == 1
-        # Both compute it, and the second one gets the pages of the first.
+        # Both compute the prompt, and the waiter gets the owner's pages.
         owner.finish(held, PROMPT)
         assert waiter.finish(admission, PROMPT).existing_tokens == len(PROMPT)
         assert waiter.violations() == []
@@ -196,7 +197,8 @@ def test_nobody_waits_who_does_not_ask_for_it(start_pandod):
         held = owner.admit(PROMPT).get()
         admission = other.admit(PROMPT).get()
         assert (admission.matched_tokens, admission.pending) == (0, NOT_AWAITED)
-        other.unlock(admission)  # which owns nothing that is pending
+        # The other admission owns no pending pages.
+        other.unlock(admission)
         assert other.admit(PROMPT).get().pending == NOT_AWAITED
         owner.unlock(held)
         assert other.admit(PROMPT).get().pending == NOTHING_PENDING
@@ -217,7 +219,7 @@ def test_two_that_wait_for_each_other_both_go_on(start_pandod):
             second.admit(PROMPT, pending_wait_ms=SOON),
         ]
         assert [answer.get().pending for answer in crossed] == [TIMED_OUT] * 2
-        # With time enough, the first to give up lets the other one go on.
+        # Given enough time, one of them goes on after the other gives up.
         patient = start_waiting(first, OTHER)
         brief = second.admit(PROMPT, pending_wait_ms=SOON).get()
         assert brief.pending == TIMED_OUT
@@ -256,7 +258,7 @@ def test_waits_are_over_in_the_order_of_their_arrival(start_pandod):
             wait_for_waiters(owner, len(waiters) - left - 1)
 
 
-# Those who wait and go away.
+# Waiting workers that go away.
 
 
 def test_one_that_cancels_its_wait_takes_nothing(start_pandod):

@@ -49,7 +49,7 @@ def test_a_tenant_may_name_its_own_namespaces_only(folder):
                 TOKENS, namespace=ours, lock=True, reserve_tokens=2 * PAGE_TOKENS
             )
             assert match.matched_tokens == PAGE_TOKENS
-            # The lock says which namespace it is.
+            # The lock says which namespace the insert goes to.
             client.insert(
                 [1] * PAGE_TOKENS, match.reserved_page_ids, lock=match.lock, unlock=True
             )
@@ -121,7 +121,7 @@ def test_a_tenant_sees_nothing_that_spans_namespaces(folder):
 
 
 def test_calls_without_a_session_that_is_open_count_by_the_credential(folder):
-    """One tenant cannot use up what another may, nor its own under other names."""
+    """No tenant uses up another's rate, or raises its own with made-up sessions."""
     method = "pando.v1.PrefixCache/MatchPrefix"
     with guarded(folder, TENANTS, max_calls_per_second=1) as pandod:
         with calls(pandod, "a") as first, calls(pandod, "a") as second:

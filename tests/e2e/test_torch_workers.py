@@ -1,6 +1,6 @@
-"""Worker processes over torch tensors of the pool: on the host, and on a GPU.
+"""Worker processes with torch tensors of the pool, on the host and on a GPU.
 
-Skipped without torch; the half with a GPU where torch or pandod finds none.
+Skipped without torch; the half for a GPU also without a GPU.
 """
 
 from collections.abc import Iterator

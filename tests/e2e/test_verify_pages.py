@@ -1,4 +1,4 @@
-"""--verify-pages finds writes to pages that are cached."""
+"""`--verify-pages` finds writes to cached pages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ TOKENS = np.arange(3 * PAGE_TOKENS, dtype=np.uint32)
 
 
 class Verified:
-    """A pandod that verifies all pages, a worker, and the pool in its memory."""
+    """A pandod that verifies all pages, a worker, and the mapped pool."""
 
     def __init__(self, pandod: Pandod, http: str, client: Client, pool: MappedPool):
         self.pandod, self.http, self.client, self.pool = pandod, http, client, pool
@@ -34,7 +34,7 @@ class Verified:
         self.pool.values(last)[page, -1, -1, -1] = value + 0.5
 
     def counts(self) -> tuple[int, int]:
-        """How many pages were compared, and how many had changed."""
+        """Returns how many pages were compared, and how many had changed."""
         page = MetricsPage(self.http)
         return (
             int(page.sum("pando_verified_pages_total")),
@@ -42,7 +42,7 @@ class Verified:
         )
 
     def told(self) -> list[tuple[int, str]]:
-        """The pages that the log names, and when they were found."""
+        """Returns the pages that the log names, and when they were found."""
         _, violations = self.counts()
 
         def told() -> list[tuple[int, str]]:
@@ -52,7 +52,7 @@ class Verified:
                 if event["msg"] == "a page was written after it was inserted"
             ]
 
-        # The log has a thread of its own.
+        # The log has its own thread, so its lines may come later.
         eventually(lambda: len(told()) >= violations)
         return told()
 
@@ -106,7 +106,8 @@ def test_a_write_is_found_when_the_evicted_page_is_reused(verified):
     pages = verified.cache()
     verified.write(pages[0], 77.0)
     assert verified.client.evict(3) == 3
-    verified.write(pages[1], 78.0)  # after it was evicted
+    # This write comes after the eviction.
+    verified.write(pages[1], 78.0)
     verified.client.allocate_pages(3)
     assert sorted(verified.told()) == sorted((page, "reused") for page in pages[:2])
     assert verified.counts() == (3, 2)

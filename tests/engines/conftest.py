@@ -1,12 +1,13 @@
-"""Tests with real engines. Each runs in its engine's environment (make test-engines);
-where that is not the Python of this run, the engine's tests are not collected."""
+"""Tests with real engines. Each test runs in the environment of its engine
+(`make test-engines`). The folders of engines that the running Python lacks are skipped.
+"""
 
 import importlib.util
 
 import pytest
 from pando_kv import Client
 
-# Engines start slowly where many share the cores.
+# Engines start slowly when many of them share the cores.
 SECONDS = 1200
 
 
@@ -15,7 +16,7 @@ def pytest_collection_modifyitems(items):
         item.add_marker(pytest.mark.timeout(SECONDS))
 
 
-# mini-SGLang runs on what SGLang needs.
+# mini-SGLang runs in the environment of SGLang.
 ENVIRONMENTS = {"sglang": "sglang", "minisgl": "sglang", "vllm": "vllm"}
 collect_ignore = [
     engine
@@ -26,7 +27,7 @@ collect_ignore = [
 
 @pytest.fixture(scope="module")
 def operator(roomy):
-    """Looks at the pandod of the engines, which must be sound in the end."""
+    """Yields a client of the engines' pandod, and checks its invariants at the end."""
     with Client(roomy.address, name="operator") as client:
         yield client
         assert client.check_invariants() == []

@@ -1,4 +1,4 @@
-"""An engine in a process of its own, which is told in lines of JSON what to do."""
+"""An engine in its own process, which takes commands as lines of JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ANSWER = "@@"
 START_SECONDS = 600
 STEP_SECONDS = 300
 
-# Two cores are shared by all engines of a test.
+# All engines of a test share two cores, so each engine computes in one thread.
 QUIET = {
     "OMP_NUM_THREADS": "1",
     "HF_HUB_OFFLINE": "1",
@@ -28,11 +28,12 @@ QUIET = {
 
 
 class EngineDied(AssertionError):
-    """The process ended, or does not answer."""
+    """The error that reports an engine process that ended or does not answer."""
 
 
 class EngineProcess:
-    """Runs `script` with this Python. Its answers are the lines that begin with @@."""
+    """A process that runs `script` with the running Python. It belongs to one test and
+    is used from one thread. Lines of its output that begin with @@ are answers."""
 
     def __init__(
         self, script: Path, arguments: dict[str, Any], log: Path, **environment: str
@@ -54,7 +55,9 @@ class EngineProcess:
         self._start: dict[str, Any] | None = None
 
     def ready(self) -> dict[str, Any]:
-        """Its answer when it has started; several may start at once."""
+        """Waits until the engine has started, and returns its first answer.
+
+        Several engines may start at once: construct all before the first wait."""
         if self._start is None:
             self._start = self.answer(START_SECONDS)
         return self._start
@@ -102,7 +105,10 @@ class EngineProcess:
         return self.process.wait(seconds)
 
     def close(self) -> None:
-        """Ends it, and fails if it was dead before."""
+        """Ends the process.
+
+        Raises AssertionError if its exit code is neither 0 nor that of a kill, and
+        subprocess.TimeoutExpired if it runs on for 60 seconds."""
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
@@ -123,7 +129,7 @@ class EngineProcess:
 
 @contextlib.contextmanager
 def closing_all(engines: list[EngineProcess]) -> Iterator[None]:
-    """Ends all, the ones after a failure too."""
+    """Kills the engines that still run at the end, also after a failure."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""An engine, when the pool that it computes in is no more."""
+"""A check of an engine whose pandod has ended, together with its pool."""
 
 import pytest
 from engines.engine_process import EngineDied, EngineProcess
@@ -9,7 +9,9 @@ MOST_STEPS = 400
 def stops_without_a_wrong_token(
     engine: EngineProcess, request: str | int, expected: list[int]
 ) -> None:
-    """Runs the engine, whose pandod has begun anew, until it stops."""
+    """Runs the engine until it stops, and compares its tokens with `expected`.
+
+    The caller has restarted the engine's pandod before."""
     with pytest.raises(EngineDied):
         for _ in range(MOST_STEPS):
             engine.ask(step=1)

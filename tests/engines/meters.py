@@ -1,4 +1,4 @@
-"""Meters of the time that an engine spends on its cache."""
+"""Meters of the calls and the time that an engine spends on its cache."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any
 
 
 class WireMeter:
-    """Counts the calls that all clients of this process make to pandod.
+    """A counter of the calls that all clients of this process make to pandod.
 
-    The native module makes its calls where this cannot see them: it is off meanwhile.
+    It turns the native module off, because calls of that module bypass the counter.
+    Use it from one thread.
     """
 
     def __init__(self) -> None:
         from pando_kv._connection import Connection
 
         self.calls: Counter[str] = Counter()
-        """By the method's name; those that are not made, or had begun and are not
-        waited for, because pandod is away, do not count."""
+        """The number of calls by the name of the method. Calls that the client skips or
+        gives up because pandod is away do not count."""
         self.seconds = 0.0
         self.batches = 0
-        """How often calls were begun together."""
+        """The number of batches: calls that were begun together are one batch."""
         self._bytes = 0
-        # Their bytes are counted when they are asked for: not while a call is timed.
+        # totals() counts the bytes of the messages, so no timed call pays for that.
         self._messages: list[tuple[Any, Any]] = []
         send = Connection.send
         put_off = Connection._put_off
@@ -82,7 +83,8 @@ class WireMeter:
 
 
 class Stopwatch:
-    """Adds up the time in methods of objects; where one calls another, once."""
+    """A sum of the seconds spent in methods of objects. A watched method that another
+    one calls is not added a second time. Use it from one thread."""
 
     def __init__(self, owner: Any, *names: str) -> None:
         self.seconds = 0.0

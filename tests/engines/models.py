@@ -1,7 +1,7 @@
-"""Small models with random weights, made by a seed: nothing is downloaded.
+"""Small models with random weights from a fixed seed; nothing is downloaded.
 
-The weights are large enough that a token depends on all that came before it, so that
-a wrong page gives other tokens.
+The weights are so large that every token depends on all tokens before it. A wrong page
+therefore changes the tokens that follow.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ LAYERS = 4
 
 
 def make_model(folder: Path, head_size: int = 32, **configuration: Any) -> Path:
-    """A Llama of 4 layers, 2 KV heads, float32; about 3 MB. `configuration` is what its
-    config.json has beside, or in the place of, what follows from that."""
+    """Writes a Llama of 4 layers, 2 KV heads and float32 (about 3 MB) to `folder`, and
+    returns `folder`. `configuration` adds or replaces entries of its config.json."""
     import torch
     from safetensors.torch import save_file
 
@@ -78,4 +78,4 @@ LAYOUT = {
     "head_size": 32,
     "dtype": "float32",
 }
-"""Options of a pandod for this model, but for its pages."""
+"""The pandod options for this model, except those about pages."""

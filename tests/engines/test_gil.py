@@ -1,5 +1,5 @@
-"""A call that waits lets the other threads of the process run: only they could end the
-wait."""
+"""Calls that wait while other threads of the process run. Only those other threads can
+end the wait, so a waiting call must not hold the GIL."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -23,7 +23,7 @@ def pandod(tmp_path):
 
 @pytest.fixture(params=[True, False], ids=["lane", "grpc"])
 def waiting(request, pandod):
-    """A call that waits in a thread of its own for a page, and what ends the wait."""
+    """Yields a call that waits for a page in another thread, and what ends the wait."""
     with (
         Client(pandod.address, lane=request.param) as client,
         Client(pandod.address) as owner,
@@ -45,7 +45,7 @@ def test_a_wait_does_not_hold_the_gil(waiting):
 
 
 def test_a_wait_does_not_stop_torch_from_calling_python(waiting):
-    """The threads of autograd take the GIL, and who waits for them has let go of it."""
+    """An autograd thread takes the GIL while the main thread waits for that thread."""
     call, end = waiting
 
     class Ends(torch.autograd.Function):

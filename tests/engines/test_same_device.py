@@ -1,4 +1,4 @@
-"""An engine whose tensors would be in another memory than it computes in."""
+"""Refusals of an engine that computes on another device than the pool is on."""
 
 import pytest
 import torch

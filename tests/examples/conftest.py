@@ -1,4 +1,4 @@
-"""Makes the demo's modules importable; one BLAS thread, as in the demo."""
+"""Set-up of the demo's tests: they import its modules and use one BLAS thread."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The model's results are the same bits however much of a sequence was cached."""
+"""The model's results, which are the same bits whether a prefix is cached or not."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def scattered_kv(pages: PrivatePages, seed: int) -> PagedKv:
 def compute(
     model: Transformer, kv: PagedKv, tokens: Tokens, start: int, widths: list[int]
 ) -> Floats:
-    """Logits from `start` on, in steps of at most the given widths in turn."""
+    """Returns the logits from `start` on; each step has at most its given width."""
     rows = []
     step = 0
     while start < len(tokens):

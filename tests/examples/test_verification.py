@@ -1,4 +1,4 @@
-"""The demo finds what it is there to find, and says where."""
+"""The faults that the demo must find and locate."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The demo's requests share prefixes as a chat and questions about a document do."""
+"""The demo's requests, which share prefixes like a chat and questions on a document."""
 
 from itertools import pairwise
 from pathlib import Path

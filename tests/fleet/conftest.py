@@ -20,7 +20,7 @@ def _environment(name: str) -> Path | None:
         return None
 
 
-# Whatever subscribes here imports it.
+# Every subscriber of these tests imports this environment's packages.
 _subscriber = _environment("subscriber")
 if _subscriber is None:
     collect_ignore_glob = ["test_*.py"]
@@ -59,7 +59,10 @@ def vllm_router() -> Path:
 
 @pytest.fixture
 def start_machine(tmp_path: Path) -> Iterator[Callable]:
-    """Starts a machine with these options of pandod; at the end it must stop in order."""
+    """Returns a function that starts a machine with these options of pandod.
+
+    Each machine must stop in order at the end of the test.
+    """
     from fleet.machine import Machine
 
     with ExitStack() as stack:

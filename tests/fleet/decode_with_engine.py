@@ -1,11 +1,11 @@
-"""Decodes payloads with an engine's own types, and says what it understood.
+"""A program that decodes payloads with an engine's own types and prints the batches.
 
 usage: decode_with_engine.py FILE PACKAGE < payloads
 
-Runs with the Python of an engine. FILE is the engine's module with the types, and is
-run as it is; what it imports from PACKAGE, the engine, are stand-ins, as importing all
-of an engine takes a minute. Each line of stdin is a payload in hexadecimal; each line
-of stdout is its batch as JSON, or {"error": ...}.
+The program runs with the Python of an engine. FILE is the engine's module of the types,
+and is run unchanged. Its imports from PACKAGE, the engine, get stand-ins, because a
+whole engine takes a minute to import. Each line of stdin is a payload in hexadecimal;
+each line of stdout is its batch as JSON, or {"error": ...}.
 """
 
 import importlib.abc
@@ -20,7 +20,7 @@ import msgspec
 
 
 class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Modules of a package that have every name."""
+    """Modules of a package in which every name exists."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -36,13 +36,13 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module
 
     def exec_module(self, module) -> None:
-        """Has nothing to run."""
+        """Does nothing, because a stand-in has no code."""
 
     @staticmethod
     def _attribute(name: str):
         if name.startswith("__"):
             raise AttributeError(name)
-        # vLLM's hash of a block, which its types name.
+        # vLLM's types name its hash of a block.
         return bytes | int if name == "ExternalBlockHash" else MagicMock()
 
 

@@ -1,4 +1,4 @@
-"""One machine of a fleet: a real pandod that tells routers what it holds."""
+"""One machine of a fleet: a real pandod that publishes its blocks to routers."""
 
 from pathlib import Path
 from types import TracebackType
@@ -47,7 +47,7 @@ class Machine:
         self.client = Client(self.pandod.address, name="worker")
 
     def put(self, tokens: list[int], namespace: Namespace | None = None) -> None:
-        """A request with this prompt: what is not cached is computed and published."""
+        """Makes a request with this prompt, and publishes the missing pages."""
         prompt = np.array(tokens, np.uint32)
         match = self.client.match_prefix(
             prompt,
@@ -56,7 +56,7 @@ class Machine:
             lock=True,
             reserve_tokens=len(tokens),
         )
-        # The last pair of a page ends with the token after it.
+        # The last pair of a page ends with the token after the page.
         after = int(namespace is not None and namespace.bigram)
         rest = prompt[match.matched_tokens :]
         whole = (len(rest) - after) // self.page_tokens
@@ -69,7 +69,7 @@ class Machine:
         )
 
     def holds(self, tokens: list[int], namespace: Namespace | None = None) -> int:
-        """The tokens of this prompt that are cached, as a router would ask."""
+        """Returns how many tokens of this prompt are cached, as a router would ask."""
         query = PrefixQuery(np.array(tokens, np.uint32), namespace=namespace)
         (score,) = self.client.match_prefixes([query])
         return score.matched_tokens

@@ -1,4 +1,4 @@
-"""Prompts as documents have them: random, and some with a beginning in common."""
+"""Random prompts, some of which begin alike."""
 
 import random
 
@@ -12,6 +12,6 @@ def document(chance: random.Random, blocks: int, block_tokens: int) -> list[int]
 def branch(
     chance: random.Random, of: list[int], blocks: int, block_tokens: int
 ) -> list[int]:
-    """Begins as `of` does, up to a block's end, and goes on otherwise."""
+    """Returns tokens that begin as `of` does, up to a block's end, and then differ."""
     shared = chance.randint(1, len(of) // block_tokens) * block_tokens
     return of[:shared] + document(chance, blocks, block_tokens)

@@ -1,7 +1,7 @@
-"""Stands between a machine and its routers, and loses some of the frames.
+"""A relay between a machine and its routers that loses some of the frames.
 
-Subscriptions pass it as they are, so that the machine sees who comes. Replays do not
-go through it.
+The relay passes every subscription on, so the machine sees each subscriber. Replays do
+not go through the relay.
 """
 
 import random
@@ -19,7 +19,7 @@ class LossyRelay:
         self.endpoint = f"tcp://{free_address()}"
         self.dropped = 0
         self.loss = loss
-        """The share of the frames that are lost; changed while it runs."""
+        """The share of frames that are lost. Tests change it while the relay runs."""
         self._loses_next = threading.Event()
         self._upstream = upstream
         self._random = random.Random(seed)
@@ -40,7 +40,7 @@ class LossyRelay:
         self._thread.join()
 
     def lose_next(self) -> None:
-        """Loses the next frame whatever the share says."""
+        """Loses the next frame, whatever `loss` is."""
         self._loses_next.set()
 
     def _loses(self) -> bool:

@@ -1,4 +1,4 @@
-"""Real routers, each a process of its own."""
+"""Real routers, each in a process of its own."""
 
 import json
 import re
@@ -29,7 +29,7 @@ class Source:
     replay: str
     block_tokens: int
     engine: str = ""
-    """The base URL of its engine."""
+    """The base URL of the machine's engine."""
 
 
 def _ask(url: str, body: Any = None) -> Any:
@@ -61,7 +61,7 @@ def _process(arguments: list[object], log: Path) -> Iterator[None]:
 
 
 class _Engine(BaseHTTPRequestHandler):
-    """As much of an engine as a router asks for: it answers with its own address."""
+    """The part of an engine that a router needs; it answers with its address."""
 
     def do_GET(self) -> None:
         self._answer({"data": [{"id": MODEL, "object": "model"}], "model_path": MODEL})
@@ -73,7 +73,7 @@ class _Engine(BaseHTTPRequestHandler):
         self._answer({"object": "text_completion", "model": MODEL, "choices": [choice]})
 
     def log_message(self, *arguments: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
     def _answer(self, body: Any) -> None:
         data = json.dumps(body).encode()
@@ -86,7 +86,7 @@ class _Engine(BaseHTTPRequestHandler):
 
 @contextmanager
 def engine() -> Iterator[str]:
-    """The base URL of a stand-in for an engine."""
+    """Yields the base URL of a stand-in for an engine."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Engine) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -96,7 +96,7 @@ def engine() -> Iterator[str]:
 
 
 class DynamoIndexer:
-    """Dynamo's index of who holds what."""
+    """Dynamo's index of the blocks that each machine holds."""
 
     def __init__(self, address: str) -> None:
         self._url = f"http://{address}"
@@ -114,13 +114,13 @@ class DynamoIndexer:
         )
 
     def holds(self, tokens: list[int], **namespace: str) -> dict[int, int]:
-        """The tokens that each machine holds; a machine that holds none may lack."""
+        """Returns the tokens that each machine holds; one without any may be absent."""
         body = {"token_ids": tokens, "model_name": MODEL} | namespace
         answer = _ask(f"{self._url}/query", body)
         return {int(k): v["gpu"] for k, v in answer["instances"].items()}
 
     def tiers(self, tokens: list[int], **namespace: str) -> dict[str, int]:
-        """Where the one machine's tokens end in each tier; none: it holds nothing."""
+        """Returns where the only machine's tokens end in each tier, or {}."""
         body = {"token_ids": tokens, "model_name": MODEL} | namespace
         answer = _ask(f"{self._url}/query", body)
         return {
@@ -163,7 +163,7 @@ class DynamoSelector:
         )
 
     def choose(self, tokens: list[int]) -> tuple[int, int]:
-        """The machine, and the tokens that it is thought to hold."""
+        """Returns the machine, and the number of tokens that it is thought to hold."""
         answer = _ask(f"{self._url}/select", {"model_name": MODEL, "token_ids": tokens})
         return answer["worker_id"], answer["overlap"]["gpu"]
 
@@ -180,7 +180,7 @@ def dynamo_selector(environment: Path, folder: Path) -> Iterator[DynamoSelector]
 
 
 class VllmRouter:
-    """vllm-router with the policy kv_aware."""
+    """A vllm-router with the policy kv_aware."""
 
     def __init__(self, address: str, log: Path, sources: list[Source]) -> None:
         self._url = f"http://{address}"
@@ -188,7 +188,7 @@ class VllmRouter:
         self._numbers = {s.engine.removeprefix("http://"): s.number for s in sources}
 
     def choose(self, tokens: list[int]) -> tuple[int, int]:
-        """The machine that gets the request, and the tokens that it is credited."""
+        """Returns the machine that got the request, and the tokens credited to it."""
         answered = len(self._credits())
         body = {"model": MODEL, "prompt": tokens, "max_tokens": 1}
         answer = _ask(f"{self._url}/v1/completions", body)

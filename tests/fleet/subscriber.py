@@ -1,4 +1,4 @@
-"""A subscriber to the events of a machine, and what it knows by them."""
+"""A subscriber to the events of a machine, and the blocks that it knows of."""
 
 import struct
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Frame:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """By the names of their fields, in whichever form they are written."""
+        """Returns the events by the names of their fields, for both forms of events."""
         return [_named(event) for event in msgpack.unpackb(self.payload)[1]]
 
 
@@ -51,27 +51,27 @@ def frame_of(parts: list[bytes]) -> Frame:
 
 @dataclass
 class Subscriber:
-    """Applies the frames from the first announcement on.
+    """A subscriber that applies the frames from the first announcement on.
 
-    Any hole in their numbers is an error, and so is an event that does not fit to what
-    is known.
+    A gap in the frames' numbers is an error, and so is an event that contradicts the
+    known blocks.
     """
 
     endpoint: str
     topic: str = ""
     receive_limit: int = 0
-    """ZMQ's limit of waiting frames; 0: none."""
+    """ZMQ's limit of waiting frames, or 0 for no limit."""
 
     frames: list[Frame] = field(default_factory=list)
-    """From the first announcement on."""
+    """The frames from the first announcement on."""
     kept: dict[str, dict[int, dict[str, Any]]] = field(
         default_factory=lambda: {medium: {} for medium in MEDIA}
     )
-    """The blocks that are known: each block's event, by medium and the block's id."""
+    """The event of each known block, by medium and the block's id."""
 
     @property
     def blocks(self) -> dict[int, dict[str, Any]]:
-        """The blocks that are known to be cached in the pool."""
+        """Returns the blocks that are known to be cached in the pool."""
         return self.kept["GPU"]
 
     def __enter__(self) -> "Subscriber":
@@ -103,12 +103,12 @@ class Subscriber:
         return frame
 
     def take_waiting(self) -> None:
-        """All frames that have come."""
+        """Applies all frames that have arrived."""
         while self._socket.poll(0):
             self.next()
 
     def wait_for_blocks(self, count: int) -> None:
-        """Until so many are known to be cached, and at least one frame has come."""
+        """Waits for at least one frame, and until the pool has `count` blocks."""
         while not self.frames or len(self.blocks) != count:
             self.next()
 
@@ -122,7 +122,7 @@ class Subscriber:
             for block in event["block_hashes"]:
                 del blocks[block]
         else:
-            # A tier may have lost a block's beginning.
+            # A tier may have lost the blocks before this one.
             parent = event["parent_block_hash"]
             is_known = parent is None or parent in blocks
             assert is_known or event["medium"] != "GPU", "its parent is unknown"
@@ -133,7 +133,7 @@ class Subscriber:
 
 
 def replay(endpoint: str, first: int) -> list[Frame]:
-    """The answer to a request for the frames from `first` on, without the end mark."""
+    """Requests the frames from `first` on; returns them without the end mark."""
     with zmq.Context.instance().socket(zmq.DEALER) as socket:
         socket.linger = 0
         socket.rcvtimeo = _PATIENCE_MS

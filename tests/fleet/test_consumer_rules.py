@@ -1,9 +1,9 @@
-"""The rules of routers that cannot be run here, written down and applied.
+"""The rules of routers that cannot run here, applied to every event.
 
 The rules are those of llm-d-kv-cache v0.8.1 (pkg/kvevents/engineadapter, arrays alone),
 llm-d-router v0.9.0 (the same, and maps) and AIBrix v0.7.0 (pkg/cache/kvcache, arrays
-alone). Each raises on what these would refuse. That block ids have all 8 bytes, which
-llm-d asks for too, is tested where they are written.
+alone). Each function raises on an event that these routers would refuse. llm-d also
+requires block ids with all 8 bytes; other tests check that where the ids are written.
 """
 
 import random
@@ -54,7 +54,7 @@ def check_stored(fields: list[Any]) -> None:
     ids, parent, tokens, block_size = fields[1:5]
     for block in ids:
         integer(block)
-    # A parent of 0 would mean none.
+    # The routers would take a parent of 0 for none.
     assert parent is None or integer(parent) > 0
     for token in tokens:
         integer(token, MAX_UINT32)
@@ -80,7 +80,7 @@ def check_array(event: Any) -> None:
 
 
 def check_map(event: Any) -> None:
-    """llm-d-router puts the fields of a map in the order of an array."""
+    """Checks a map as llm-d-router does, which makes an array of its fields."""
     assert type(event) is dict
     order = {"BlockStored": STORED_ORDER, "BlockRemoved": ("block_hashes", "medium")}
     names = order.get(event["type"], ())

@@ -1,7 +1,7 @@
-"""The bytes, decoded by the types with which vLLM and SGLang write theirs.
+"""Payloads decoded with the types with which vLLM and SGLang write theirs.
 
-They need an engine's Python packages: those of the environments in which `make
-test-engines` runs the engines, if they are there.
+The tests need the Python packages of an engine. They come from the environments in
+which `make test-engines` runs the engines, if these exist.
 """
 
 import json
@@ -22,7 +22,7 @@ FILES = {
 
 
 def engine_environment(engine: str) -> Path:
-    # Named after a digest. Folders of other releases hold no interpreter.
+    # The folder's name ends with a digest. Other releases' folders have no interpreter.
     complete = cache_folder().glob(f"engines/{engine}-{16 * '[0-9a-f]'}/.complete")
     newest = max(complete, key=lambda file: file.stat().st_mtime, default=None)
     if newest is None:

@@ -1,4 +1,4 @@
-"""Peers of the streams' ports that take memory without end, in ZMTP by hand."""
+"""Peers that speak ZMTP by hand and try to make the event ports take endless memory."""
 
 import contextlib
 import select
@@ -30,13 +30,12 @@ def connect(endpoint: str) -> socket.socket:
 
 @contextlib.contextmanager
 def peer(endpoint: str, socket_type: bytes) -> Iterator[socket.socket]:
-    """One that has shaken hands."""
+    """Yields a connection after its handshake."""
     length = len(socket_type).to_bytes(4, "big")
     ready = b"\x05READY" + b"\x0bSocket-Type" + length + socket_type
     with connect(endpoint) as connection:
         connection.sendall(GREETING)
-        # ZMQ may close a connection on which more comes before its own greeting
-        # went out.
+        # ZMQ may close a connection that sends more before ZMQ has sent its greeting.
         receive(connection, len(GREETING))
         connection.sendall(frame(COMMAND, ready))
         receive(connection, receive(connection, 2)[1])
@@ -53,12 +52,12 @@ def receive(connection: socket.socket, size: int) -> bytes:
 
 
 def is_cut_off(connection: socket.socket, content: bytes, most: int) -> bool:
-    """Whether that happens before so many bytes are sent."""
+    """Returns whether the connection is closed before `most` bytes are sent."""
     many = content * (65536 // len(content))
     sent = 0
     try:
         while sent < most:
-            # A peer that has closed may still leave what is sent waiting.
+            # The peer may have closed while sent bytes still wait in the socket.
             said, has_room, _ = select.select([connection], [connection], [], 30)
             if said and not connection.recv(4096):
                 return True

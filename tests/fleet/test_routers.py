@@ -47,7 +47,7 @@ def test_both_routers_send_each_request_to_the_longest_prefix(
     ]
     for i, tokens in enumerate(documents):
         machines[i % 2].put(tokens + QUESTION)
-    # Something that both hold, one of them more of it.
+    # Both machines hold the beginning of `longer`, and one holds more of it.
     longer = branch(chance, documents[0], 5, PAGE_TOKENS)
     machines[1].put(longer + QUESTION)
     with (
@@ -61,7 +61,7 @@ def test_both_routers_send_each_request_to_the_longest_prefix(
             held = {m.number: m.holds(prompt) for m in machines}
             longest = max(held.values())
             assert longest == len(tokens)
-            # Where both hold all of it, either is right.
+            # If both machines hold all tokens of the prompt, either one is right.
             right = {(m, longest) for m in held if held[m] == longest}
             eventually(lambda p=prompt, r=right: selector.choose(p) in r)
             eventually(lambda p=prompt, r=right: router.choose(p) in r)

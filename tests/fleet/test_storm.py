@@ -1,4 +1,4 @@
-"""Everything that can go wrong between machines and routers, and the truth after it."""
+"""Failures of all kinds between machines and routers, after which both must agree."""
 
 import random
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ ADAPTER = Namespace("adapter")
 
 
 class Storm:
-    """Requests that are made up, and what has been asked so far."""
+    """Random requests, and the prompts that were sent so far."""
 
     def __init__(self, chance: random.Random, machines: list[Machine]) -> None:
         self._chance = chance
@@ -28,7 +28,7 @@ class Storm:
         self._prompts: list[list[int]] = []
 
     def requests(self, count: int) -> None:
-        """Far more than the pools hold, so that much is evicted."""
+        """Makes far more requests than the pools hold, so many blocks are evicted."""
         chance = self._chance
         for _ in range(count):
             if self._prompts and chance.random() < 0.6:
@@ -39,7 +39,7 @@ class Storm:
                 tokens = document(chance, chance.randint(2, 20), PAGE_TOKENS)
             self._prompts.append(tokens)
             machine = chance.choice(self._machines)
-            # The same prompts under an adapter are others to routers.
+            # For routers the same prompt under an adapter is a different one.
             machine.put([*tokens, 1], ADAPTER if chance.random() < 0.2 else None)
 
     def probes(self) -> list[list[int]]:
@@ -77,7 +77,7 @@ def test_after_each_storm_both_routers_know_what_the_machines_know(
             indexer.register(source)
 
         def lossy_requests(count: int) -> None:
-            """Each machine's routers miss a frame, however few frames there are."""
+            """Makes requests while each machine's routers miss at least one frame."""
             before = [relay.dropped for relay in relays]
             for relay in relays:
                 relay.lose_next()
@@ -90,7 +90,7 @@ def test_after_each_storm_both_routers_know_what_the_machines_know(
             )
 
         def settle() -> None:
-            """Makes the last frames arrive: a hole is only seen by what follows."""
+            """Makes the last frames arrive; routers see a gap only by a later frame."""
             for relay in relays:
                 relay.loss = 0
             for machine in machines:

@@ -1,4 +1,4 @@
-"""The events that a pandod publishes, seen by a subscriber."""
+"""The events that a pandod publishes, as a subscriber sees them."""
 
 import random
 import struct
@@ -23,7 +23,7 @@ def cached_pages(machine) -> int:
 
 
 def ids_of(tokens: list[int], namespace: str | None = None) -> list[int]:
-    """By docs/protocol.md and docs/fleet.md."""
+    """Returns the block ids that docs/protocol.md and docs/fleet.md define."""
     hashes = page_hashes(seed(namespace), tokens, PAGE_TOKENS)
     return [int.from_bytes(page[:8], "big") for page in hashes]
 
@@ -76,7 +76,7 @@ def test_who_never_reads_misses_frames_and_costs_a_bounded_memory(start_machine)
         while not machine.metrics().sum("pando_kv_event_dropped_frames_total"):
             for _ in range(10):
                 machine.put(document(chance, pages // 2, PAGE_TOKENS))
-        # A thousand frames of 64 KiB or little more.
+        # The limit is a thousand frames of 64 KiB or little more.
         assert memory_of(machine.pandod.pid, "VmHWM") - before < 128 * MEBIBYTE
 
 
@@ -113,7 +113,7 @@ def test_after_a_kill_the_numbers_go_on_and_everything_is_told_anew(start_machin
         machine.kill_and_restart()
         machine.put(list(range(1000, 1000 + PAGE_TOKENS + 1)))
         before = subscriber.frames[-1].sequence
-        # Events that were published before the subscriber came back are replayed.
+        # A replay brings the frames that came before the subscriber was back.
         missed = replay(machine.replay, before + 1)
         assert missed[0].events == [{"type": "AllBlocksCleared"}]
         assert [f.sequence for f in missed] == list(
@@ -155,7 +155,7 @@ def test_who_does_not_read_replays_keeps_nobody_from_them(start_machine):
             idle.connect(machine.replay)
             for _ in range(2_000):
                 idle.send_multipart([b"", struct.pack(">Q", first)])
-            # Those that are not read fill what may wait.
+            # The unread answers fill the space for waiting messages.
             eventually(
                 lambda: machine.metrics().sum("pando_kv_event_replays_total") > 20
             )

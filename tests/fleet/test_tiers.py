@@ -1,4 +1,4 @@
-"""Routers are told of the tiers of a machine, and score by them."""
+"""Events about the tiers of a machine, and the scores that routers derive from them."""
 
 import random
 from contextlib import ExitStack
@@ -16,13 +16,15 @@ from fleet.subscriber import Subscriber
 from pando_kv import Namespace, PrefixQuery, Tier
 from pandod_process import PAGE_TOKENS
 
-PAGE_BYTES = 4096  # with the pool of Pandod
-WAIT_SECONDS = 60  # which no test needs
+# The size of a page in the pool of Pandod.
+PAGE_BYTES = 4096
+# No test waits that long.
+WAIT_SECONDS = 60
 ADAPTER = Namespace("adapter")
 
 
 def start(start_machine, tmp_path, **options: Any) -> Machine:
-    """A machine with a tier in memory and one on disk, which routers are told of."""
+    """Starts a machine with a host and a disk tier, about which routers are told."""
     told = {
         "model": "m",
         "kv_events_tiers": "yes",
@@ -38,7 +40,7 @@ DISK_ALONE = {"tier_host_bytes": None}
 
 
 def ids_of(tokens: list[int], namespace: Namespace | None = None) -> list[int]:
-    """By docs/protocol.md and docs/fleet.md."""
+    """Returns the block ids that docs/protocol.md and docs/fleet.md define."""
     key = namespace.extra_key if namespace else None
     hashes = page_hashes(seed(key), tokens, PAGE_TOKENS)
     return [int.from_bytes(page[:8], "big") for page in hashes]
@@ -49,7 +51,7 @@ def held_in(machine: Machine, tier: str) -> int:
 
 
 def evict_all(machine: Machine) -> None:
-    """Also what a tier is storing, once it has been stored."""
+    """Evicts all blocks, including those that a tier is still storing."""
 
     def is_empty() -> bool:
         machine.client.evict(1_000_000)
@@ -60,7 +62,7 @@ def evict_all(machine: Machine) -> None:
 
 
 def load(machine: Machine, tokens: list[int], namespace: Namespace | None) -> None:
-    """A request that waits for what can be loaded of its prompt."""
+    """Makes a request that waits until its prompt is loaded as far as possible."""
     prompt = np.array(tokens, np.uint32)
     match = machine.client.match_prefix(
         prompt, namespace=namespace, lock=True, pending_wait=WAIT_SECONDS
@@ -71,7 +73,7 @@ def load(machine: Machine, tokens: list[int], namespace: Namespace | None) -> No
 def said(
     machine: Machine, tokens: list[int], namespace: Namespace | None = None
 ) -> tuple[int, int, Tier]:
-    """Where what the pool has ends, where what tiers have ends, and the slowest tier."""
+    """Returns the ends of the pool's and the tiers' tokens, and the slowest tier."""
     query = PrefixQuery(np.array(tokens, np.uint32), namespace=namespace)
     (score,) = machine.client.match_prefixes([query], tell_loadable=True)
     end = score.matched_tokens + score.loadable_tokens
@@ -81,7 +83,7 @@ def said(
 def known(
     subscriber: Subscriber, tokens: list[int], namespace: Namespace | None = None
 ) -> tuple[int, int, Tier]:
-    """The same, by what a subscriber knows."""
+    """Returns the same as said(), by the blocks that a subscriber knows of."""
     ids = ids_of(tokens, namespace)
 
     def end_of(medium: str, begin: int) -> int:
@@ -105,7 +107,7 @@ def known(
 
 
 class Storm:
-    """Requests that are made up, far more than the pool and the tiers hold."""
+    """Random requests for far more blocks than the pool and the tiers hold."""
 
     def __init__(self, chance: random.Random, machine: Machine) -> None:
         self._chance = chance
@@ -177,7 +179,7 @@ def test_after_storms_a_subscriber_knows_what_the_tiers_say(
     number = random.randrange(2**32)
     print("seed", number)
     chance = random.Random(number)
-    # Neither tier holds all, and the one in memory less than the disk.
+    # Neither tier can hold all blocks, and the host tier holds fewer than the disk.
     sizes = {
         "pool_pages": 129,
         "tier_host_bytes": 200 * PAGE_BYTES,
@@ -211,7 +213,8 @@ def test_after_storms_a_subscriber_knows_what_the_tiers_say(
             check(subscriber)
         with Subscriber(machine.events) as late:
             check(late)
-            # That was announced to all; the pool first, then parents first.
+            # All subscribers received that announcement. It lists the pool's blocks
+            # first, then those of the tiers.
             check(subscriber)
             for medium, blocks in late.kept.items():
                 assert blocks.keys() == subscriber.kept[medium].keys()
@@ -307,7 +310,7 @@ def test_routers_credit_what_is_on_disk_alone(
         assert said(machine, tokens) == (0, len(tokens), Tier.DISK)
         on_disk = {"gpu": 0, "cpu": 0, "disk": len(tokens)}
         eventually(lambda: indexer.tiers(tokens) == on_disk)
-        # It counts a block on disk for less than one in the pool.
+        # The router counts a block on disk for less than one in the pool.
         eventually(lambda: 0 < router.choose([*tokens, 1])[1] < len(tokens))
         machine.client.flush()
         eventually(lambda: indexer.tiers(tokens) == {})

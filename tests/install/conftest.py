@@ -1,4 +1,4 @@
-"""A real pandod, and what is installed of the build that it is of."""
+"""A real pandod, and the installed files of its build."""
 
 import pytest
 from installed import install_into
@@ -7,7 +7,7 @@ from pandod_process import Pandod
 
 @pytest.fixture(scope="session")
 def prefix(tmp_path_factory):
-    """Moved after it was installed, as it may be."""
+    """Installs the build, and moves it afterwards, which must do no harm."""
     installed = install_into(tmp_path_factory.mktemp("install") / "first")
     return installed.rename(installed.with_name("moved"))
 

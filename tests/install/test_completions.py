@@ -1,4 +1,4 @@
-"""Shells find the completion of pandoctl where it is installed."""
+"""The shells' completion of pandoctl, at the place where it is installed."""
 
 import subprocess
 

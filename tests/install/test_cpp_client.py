@@ -1,4 +1,4 @@
-"""Projects that are built with nothing but what is installed, and then run."""
+"""Projects that are built with the installed files alone, and then run."""
 
 import subprocess
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_project_finds_the_client_with_cmake(prefix, pandod, tmp_path):
     assert output_of(build / "bin" / "example_worker", pandod.address) == WORKER_SAYS
 
 
-# Libraries that the programs need and the client does not.
+# The programs need these libraries and the client does not.
 OF_PROGRAMS = ("spdlog", "prometheus-cpp", "civetweb", "CLI11", "yaml-cpp", "GTest")
 TREE = f"""cmake_minimum_required(VERSION 3.25)
 project(consumer LANGUAGES CXX)

@@ -1,4 +1,4 @@
-"""The Debian packages that cpack makes of the build: what is in them; it runs."""
+"""The Debian packages that cpack makes of the build: their files, and that they run."""
 
 import os
 import re
@@ -18,7 +18,7 @@ MONITORING = REPOSITORY / "deploy" / "monitoring"
 def packages(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("packages")
     command = ["cpack", "--config", binary().parents[1] / "CPackConfig.cmake"]
-    # Not compressed: that takes longer than everything else.
+    # Compression would take longer than all the rest.
     command += ["-B", folder, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -42,7 +42,7 @@ def client(packages) -> Path:
 
 @pytest.fixture(scope="module")
 def root(programs, tmp_path_factory) -> Path:
-    """The files of the package pando, unpacked."""
+    """Unpacks the files of the package pando."""
     folder = tmp_path_factory.mktemp("root")
     subprocess.run(["dpkg-deb", "-x", programs, folder], check=True)
     return folder
@@ -57,7 +57,7 @@ def names_needed(deb: Path) -> set[str]:
 
 
 def files_of(deb: Path) -> dict[str, str]:
-    """Paths and their modes and owners."""
+    """Returns the mode and owner of each path."""
     listing = subprocess.check_output(["dpkg-deb", "-c", deb], text=True)
     lines = [line.split() for line in listing.splitlines()]
     return {line[5].removeprefix("./"): f"{line[0]} {line[1]}" for line in lines}
@@ -128,14 +128,14 @@ def test_the_configuration_is_kept_when_the_package_is_upgraded(programs, tmp_pa
 
 
 def called_by(programs: Path, folder: Path, script: str, *arguments: str) -> list[str]:
-    """The commands of systemd that a script of the package calls, where that runs."""
+    """Returns the systemd commands that a script of the package calls."""
     subprocess.run(["dpkg-deb", "-e", programs, folder], check=True)
     calls = folder / "calls"
     calls.touch()
     for tool in ("systemd-sysusers", "systemctl"):
         (folder / tool).write_text(f'#!/bin/sh\necho {tool} "$@" >> {calls}\n')
         (folder / tool).chmod(0o755)
-    # Is there where systemd runs.
+    # The script tests for a folder that exists only where systemd runs.
     text = (folder / script).read_text().replace("/run/systemd/system", str(folder))
     subprocess.run(
         ["sh", "-c", text, script, *arguments],

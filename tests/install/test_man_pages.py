@@ -1,4 +1,4 @@
-"""The man pages say what the programs' --help says, in a form that man can show."""
+"""The man pages must explain what --help of the programs lists, in a form for man."""
 
 import re
 import subprocess
@@ -22,7 +22,7 @@ def help_of(*command: str) -> str:
 
 
 def shown(page) -> str:
-    """As on a terminal, without bold and underlined letters."""
+    """Returns the page as on a terminal, without bold and underlined letters."""
     text = subprocess.check_output(["mandoc", "-T", "ascii", page], text=True)
     return re.sub(".\b", "", text)
 

@@ -1,4 +1,4 @@
-"""`pando up` and `pando run`, from the sources of pando_server and what was built."""
+"""`pando up` and `pando run`, from pando_server's sources and the built programs."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ from pando_package import command, put_into
 from pandod_process import binary, clean_environment
 
 POOL = ("--pool-pages=11", "--layers=1", "--page-tokens=16", "--log-level=error")
-# Stands for an engine: says how it was called, and goes on until it is told to stop.
+# A stand-in for an engine, which prints how it was called and runs until a signal.
 ENGINE = f"""#!{sys.executable}
 import json, os, signal, sys
 names = ("PANDO_ADDRESS", "PANDO_MODEL")
@@ -65,7 +65,7 @@ def pando(site) -> Pando:
 
 @pytest.fixture
 def started(pando, tmp_path) -> Iterator[Callable[..., str]]:
-    """Starts pandods with `pando up`; the socket is that of the test."""
+    """Returns a function that starts a pandod with `pando up` at the test's socket."""
     processes = []
 
     def start(*options: str, http: str = "", pool: tuple[str, ...] = POOL) -> str:
@@ -127,7 +127,7 @@ def test_a_pandod_of_up_that_is_killed_is_back_and_ends_with_its_keeper(
 
 
 def site_whose_pandod(starts: str, site: Path, folder: Path) -> Path:
-    """A site like the other one, but for what pandod does in place of serving."""
+    """Makes a copy of `site` whose pandod runs `starts` instead of serving."""
     other = folder / "site"
     shutil.copytree(site, other, symlinks=True)
     pandod = other / "pando_server" / "bin" / "pandod"
@@ -190,7 +190,10 @@ def calls_of(said: str) -> list[tuple[list[str], dict[str, str]]]:
 
 
 def run_failing(pando: Pando, tmp_path: Path, *arguments: str) -> tuple[str, list]:
-    """An engine that ends at once, so that `pando run` ends, too."""
+    """Runs an engine that ends at once, which also ends `pando run`.
+
+    Returns the output, and the calls of the engine.
+    """
     said = pando("run", "--address", f"unix:{tmp_path}/p.sock", *arguments, "--fail")
     assert said.returncode == 7, said.stderr
     return said.stdout, calls_of(said.stdout)
@@ -240,7 +243,7 @@ def test_run_gives_no_size_of_a_pool_that_is_open(started, pando, tmp_path):
 
 
 def test_run_puts_engines_on_blocks_where_there_is_no_pool(started, pando, tmp_path):
-    """As `pando up` starts a pandod that is told nothing."""
+    """Starts pandod as `pando up` does without options for a pool."""
     started(pool=("--memory=16MiB", "--log-level=error"))
     _, [(arguments, variables)] = run_failing(pando, tmp_path, "--", "vllm", "serve")
     connector = json.loads(arguments[arguments.index("--kv-transfer-config") + 1])

@@ -1,6 +1,6 @@
-"""The package as pip installs it into an empty environment, not as the checkout has it.
+"""The package as pip installs it into an empty environment, without the checkout.
 
-All other tests run on the newest versions of what it needs.
+All other tests run on the newest versions of the packages that it needs.
 """
 
 import os
@@ -19,11 +19,11 @@ from pandod_process import REPOSITORY
 
 PACKAGE = REPOSITORY / "clients" / "python"
 WORKER = Path(__file__).with_name("typed_worker.py")
-# The oldest that vLLM allows; SGLang is on 6.33, too.
+# This is the oldest protobuf that vLLM allows; SGLang also uses 6.33.
 ENGINES_PROTOBUF = "protobuf==6.33.5"
 
 
-# Prints the transport of a client, and why it has no lane.
+# The program prints the transport of a client, and why the client has no lane.
 TRANSPORT = """
 import sys
 from pando_kv import Client
@@ -44,7 +44,7 @@ def pip(python: Path | str, *arguments: object, **environment: str) -> None:
 
 
 def build_wheel(folder: Path, **environment: str) -> Path:
-    """As `make package` does."""
+    """Builds the wheel as `make package` does."""
     pip(
         sys.executable, "wheel", "-q", "--no-deps", "-w", folder, PACKAGE, **environment
     )
@@ -77,7 +77,7 @@ def lowest_versions(metadata: Message) -> list[str]:
 
 @pytest.fixture(scope="module")
 def environment(wheel, metadata, tmp_path_factory) -> Path:
-    """The Python of one with the lowest versions that the package allows."""
+    """Returns a Python with the lowest versions that the package allows."""
     folder = tmp_path_factory.mktemp("environment")
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
@@ -92,7 +92,7 @@ def transport(python: Path, address: str) -> str:
 
 
 def run_worker(python: Path, address: str) -> None:
-    """Without this checkout on its path; every warning is an error."""
+    """Runs the worker without this checkout on its path, with warnings as errors."""
     subprocess.run([python, "-I", "-W", "error", WORKER, address], check=True)
 
 
@@ -145,7 +145,7 @@ def test_a_worker_runs_on_the_protobuf_of_vllm_and_sglang(environment, wheel, pa
 
 
 def test_importing_what_is_for_engines_loads_none_of_them():
-    """Entry points are imported in every process of an engine, and of no engine."""
+    """An engine imports its entry point in each process, so the import stays light."""
     program = (
         "import sys, pando_kv.sglang, pando_kv.vllm, pando_kv.minisgl\n"
         "print({'torch', 'sglang', 'vllm', 'minisgl'} & sys.modules.keys())"

@@ -1,4 +1,4 @@
-"""One version, that of the CMake project, wherever a version is told."""
+"""The version of the CMake project, which every other place must repeat."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""The wheels of `make package`, installed where there is nothing of ours.
+"""The wheels of `make package`, installed on systems that have nothing of Pando.
 
-Their programs are those that the other tests run; they are stripped, and otherwise as
-`make package` takes them from a release build.
+The wheels contain the programs that the other tests run, but stripped. Everything else
+is as `make package` does it for a release build.
 """
 
 import json
@@ -17,7 +17,7 @@ from bare_root import SYSTEMS, BareRoot, root_of
 from pandod_process import REPOSITORY, binary
 from sandbox import skip_without_sandboxes
 
-# Serves, and says what its callers see; runs inside the system.
+# The program runs inside the system: it serves, and prints what its callers see.
 SERVED = """
 import json, subprocess, sys, urllib.request
 import numpy as np
@@ -45,10 +45,10 @@ print(json.dumps({
 }))
 """
 
-# A wheel may have so many bytes. There is room for the stripped programs of a debug
+# The most bytes of each wheel. They leave room for the stripped programs of a debug
 # build; the server's wheel of a release build is a sixth smaller.
 MOST_BYTES = {"pando_kv": 400_000, "pando_server": 15_000_000}
-# pip fetches these for the client, and nothing else.
+# pip fetches only these packages for the client.
 DEPENDENCIES = {
     "googleapis_common_protos",
     "grpcio",
@@ -95,7 +95,7 @@ def test_the_licences_of_all_that_is_inside_travel_along(wheels):
     texts = {Path(n).name for n in names if ".dist-info/licenses/" in n}
     libraries = {Path(n).name for n in names if n.startswith("pando_server.libs/")}
     assert {"LICENSE", "pando.copyright", "zeromq.copyright", "Apache-2.0"} <= texts
-    # For libgrpc-HASH.so.29 there is the text of the package libgrpc29.
+    # For libgrpc-HASH.so.29, for example, the text is that of the package libgrpc29.
     for library, text in {
         "libgrpc-": "libgrpc29",
         "libabsl_base-": "libabsl20220623",
@@ -125,10 +125,11 @@ def test_a_wheel_stays_small(wheels, name):
     assert wheel_of(wheels, name).stat().st_size <= MOST_BYTES[name]
 
 
-@pytest.mark.timeout(1200)  # a system may have to be made first
+# A system may have to be made first.
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_they_serve_where_there_was_only_python(wheels, tmp_path, system):
-    """Prints the seconds and the bytes that it took, with `-s`."""
+    """Prints, with `-s`, the seconds that the installation took and its bytes."""
     skip_without_sandboxes()
     bare = BareRoot(root_of(system), wheels, tmp_path)
     began = time.monotonic()

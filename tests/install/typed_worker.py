@@ -21,7 +21,10 @@ Tokens = npt.NDArray[np.uint32]
 
 
 def serve(client: Client, prompt: Tokens) -> int:
-    """Computes and publishes what of the prompt is not cached; returns what is."""
+    """Computes and publishes the uncached part of the prompt.
+
+    Returns the number of tokens that were cached.
+    """
     tokens = len(prompt)
     match = client.match_prefix(
         prompt, max_tokens=tokens - 1, lock=True, reserve_tokens=tokens
@@ -46,7 +49,7 @@ def serve(client: Client, prompt: Tokens) -> int:
 
 
 def cached_blocks(client: Client) -> list[bytes]:
-    """The hashes of the pages in the snapshot that a watcher begins with."""
+    """Returns the hashes of the pages in the snapshot that a watcher begins with."""
     blocks: list[bytes] = []
     with client.watch_events() as events:
         for event in events:

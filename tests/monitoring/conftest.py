@@ -1,4 +1,4 @@
-"""A pandod under load, watched by a real Prometheus with the rules that are shipped."""
+"""A pandod under load, watched by a real Prometheus with the shipped rules."""
 
 import shutil
 import time
@@ -17,7 +17,7 @@ from pandod_process import REPOSITORY, serving
 from prometheus_tools import Prometheus, scraping
 
 MONITORING = REPOSITORY / "deploy" / "monitoring"
-# Scrapes while the traffic runs.
+# The number of scrapes while the traffic runs.
 SCRAPES = 6
 
 
@@ -49,7 +49,8 @@ def watched(tmp_path_factory) -> Iterator[Watched]:
         scraping(config, folder) as prometheus,
     ):
         mover.start_and_copy()
-        shutil.rmtree(shared)  # it fails from now on
+        # From now on the shared tier fails.
+        shutil.rmtree(shared)
         wait_for_scrapes(prometheus, 1)
         start = time.time()
         with traffic(pandod, tcp, folder) as load:
@@ -60,7 +61,7 @@ def watched(tmp_path_factory) -> Iterator[Watched]:
 
 
 def write_config(folder: Path, target: str) -> Path:
-    """The one that is shipped, with another target and a scrape every second."""
+    """Writes the shipped configuration with this target and a scrape every second."""
     config = yaml.safe_load((MONITORING / "prometheus.yaml").read_text())
     config["global"] = {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config["scrape_configs"][0]["static_configs"] = [{"targets": [target]}]
@@ -71,7 +72,7 @@ def write_config(folder: Path, target: str) -> Path:
 
 
 def scrapes(prometheus: Prometheus) -> int:
-    """How often pandod has answered."""
+    """Returns how often pandod has answered."""
     found = prometheus.query("sum_over_time(up[1h])")
     return int(found[0]["value"][1]) if found else 0
 

@@ -1,4 +1,4 @@
-"""The dashboards' files: what Grafana and its users need."""
+"""The dashboards' files, with all that Grafana and its users need."""
 
 import itertools
 import re
@@ -14,7 +14,7 @@ from dashboards import (
 )
 
 VARIABLES = ["datasource", "job", "instance", "ns_class"]
-# Numbers that only the reader knows.
+# Variables for numbers that only the reader knows.
 INPUTS = {"pando-overview": ["prefill_speed"]}
 GRID_WIDTH = 24
 RATE = re.compile(r"(?:rate|increase|changes)\([^\[]*\[([^\]]*)\]")
@@ -47,7 +47,8 @@ def test_it_is_one_that_grafana_takes_from_a_file(dashboard):
     assert dashboard["description"]
     assert dashboard["schemaVersion"] >= 39
     assert dashboard["editable"] is False
-    assert "id" not in dashboard  # Grafana gives it
+    # Grafana chooses the id.
+    assert "id" not in dashboard
 
 
 @each_dashboard
@@ -162,7 +163,7 @@ def test_lines_of_one_panel_have_names_of_their_own(query):
     assert len(set(legends)) == len(legends)
 
 
-# Provisioning.
+# The tests below check how Prometheus and Grafana are provisioned.
 
 
 def shipped(path: str) -> dict:
@@ -170,7 +171,7 @@ def shipped(path: str) -> dict:
 
 
 def mounts(service: dict) -> dict[str, str]:
-    """The files of deploy/monitoring, by their places in a container."""
+    """Returns the files of deploy/monitoring by their paths in the container."""
     volumes = (volume.split(":") for volume in service["volumes"])
     return {inside[0]: outside for outside, *inside in volumes}
 

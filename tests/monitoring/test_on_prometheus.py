@@ -1,4 +1,4 @@
-"""Every panel and every rule, asked of a Prometheus with a pandod under load."""
+"""Queries of every panel and rule to a Prometheus that scrapes a pandod under load."""
 
 import math
 import re
@@ -17,10 +17,11 @@ from dashboards import (
 from eventually import eventually
 from pandod_process import REPOSITORY, binary
 
-# Prometheus scrapes each second here; Grafana asks for four times that.
+# Grafana asks for four times the scrape interval, which is one second here.
 RATE_INTERVAL = "4s"
 
-# Queries that find nothing but zeros: nothing of the kind must happen under load.
+# Queries that return only zeros, because their event must not happen under load or has
+# no source here.
 ZERO = {
     "pando-calls: Failed through no fault of the caller A",
     "pando-calls: Found by self-checks A",
@@ -38,7 +39,7 @@ ZERO = {
     "pando-overview: Draining A",
     "pando-fleet: Servers L",
 }
-# Alerts that compare with what was measured longer ago than the test runs.
+# Alerts that compare with values from before the test began.
 NEEDS_A_PAST = {"PandoHitRatioDrop"}
 
 CONDITION = re.compile(r"\n(?:==|<|>) [\d.]+$")
@@ -51,7 +52,7 @@ each_query = pytest.mark.parametrize("query", panel_queries(), ids=str)
 
 
 def filled_in(watched, expr: str) -> str:
-    """With the values that Grafana gives the variables."""
+    """Returns the expression with the values that Grafana gives the variables."""
     values = {
         "$__rate_interval": RATE_INTERVAL,
         "$__range": f"{math.ceil(watched.end - watched.start)}s",

@@ -1,4 +1,4 @@
-"""Recorded series and alerts, asked of promtool: what they make of which samples."""
+"""The results of recorded series and alerts for given samples, by promtool."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ each_alert = pytest.mark.parametrize("name", ALERTS)
 
 
 def check(folder: Path, test: dict) -> None:
-    """Lets promtool check what the rules make of samples."""
+    """Makes promtool check the rules' results for samples."""
     path = folder / "test.yaml"
     text = yaml.dump(
         {
@@ -44,7 +44,7 @@ def of_instance(instance: str, series: str) -> str:
 
 
 def annotations(name: str, description: str) -> dict[str, str]:
-    """Those that people see: the link to the runbook is a whole one."""
+    """Returns the annotations that people see, with a complete link to the runbook."""
     return ALERTS[name]["annotations"] | {
         "description": description,
         "runbook_url": f"{PROMETHEUS_URL}/user/runbooks/{name}.md",
@@ -102,7 +102,7 @@ def test_pando_down_fires_when_no_target_is_left(tmp_path):
     check(
         tmp_path,
         {
-            # It is well to the last; then Prometheus is not told of it any more.
+            # The target is well to the last; then Prometheus loses it from its targets.
             "input_series": samples("removed", {"up": "1x5 _x20"})
             + [{"series": 'up{job="others",instance="well"}', "values": "1x30"}],
             "alert_rule_test": [at("6m", []), at("20m", [gone])],
@@ -117,7 +117,7 @@ def test_what_is_recorded_is_what_the_samples_come_to(tmp_path):
             "input_series": samples("one", RECORDED_CASES["series"]),
             "promql_expr_test": [
                 {
-                    # Exact but for what floating point makes of it.
+                    # Rounding removes the errors of floating point.
                     "expr": f"round({name} * 1e9)",
                     "eval_time": "70m",
                     "exp_samples": [

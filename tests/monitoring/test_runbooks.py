@@ -1,4 +1,4 @@
-"""Runbooks: one for each alert, and what they name is there."""
+"""Runbooks: one for each alert, which names only existing panels, metrics and verbs."""
 
 import json
 import re
@@ -23,12 +23,12 @@ each_alert = pytest.mark.parametrize("name", ALERTS)
 
 
 def text(name: str) -> str:
-    """Line breaks as spaces."""
+    """Returns the runbook's text, with spaces for line breaks."""
     return " ".join((RUNBOOKS / f"{name}.md").read_text().split())
 
 
 def shown() -> set[str]:
-    """The titles that can be read in Grafana."""
+    """Returns the titles that Grafana shows."""
     words: set[str] = set()
     for dashboard in DASHBOARDS.values():
         words.add(dashboard["title"].removeprefix("Pando / "))
@@ -49,7 +49,7 @@ def test_every_alert_has_a_runbook_and_every_runbook_an_alert():
 
 
 def test_runbooks_are_links_where_the_operator_says_that_they_are(tmp_path):
-    """The generator writes beside itself: it is run in a copy."""
+    """Runs the generator in a copy, because it writes to its own repository."""
     copy = tmp_path / "repository"
     for folder in ("tools/monitoring", "deploy", "docs"):
         shutil.copytree(REPOSITORY / folder, copy / folder)

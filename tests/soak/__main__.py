@@ -1,4 +1,4 @@
-"""Soaks the pandod that PANDOD names: see soak.py.
+"""A soak of the pandod that the variable PANDOD names; see soak.py.
 
 usage: python -m soak [--seconds N] [--workers N] [--seed N], as `make soak` does
 """

@@ -1,4 +1,4 @@
-"""Checks of a pandod that all workers have left, from outside."""
+"""Checks, from outside, of a pandod that all workers have left."""
 
 import contextlib
 import os
@@ -12,13 +12,13 @@ from metrics_page import MetricsPage
 from pando_kv import Client
 
 SETTLE_SECONDS = 60
-# The session of pandod itself, which is open while it runs.
+# The name of pandod's own session, which stays open while pandod runs.
 MOVER = "pandod-tiers"
 _CLOSING_SECONDS = 1
 _PAUSE_SECONDS = 0.02
 
 
-# gRPC adds a thread for timers when several are late at once, and keeps it.
+# gRPC adds a timer thread when several timers are late at once, and keeps it.
 _TIMER_THREAD = "grpc_global_tim"
 _MAX_TIMER_THREADS = 8
 
@@ -29,9 +29,9 @@ class Figures:
 
     descriptors: int
     threads: Counter[str]
-    """By name."""
+    """The number of threads by name."""
     memory_kib: int
-    """Resident, without the pool and what else is shared."""
+    """The resident memory without the pool and other shared memory."""
 
     @staticmethod
     def of(pid: int) -> "Figures":
@@ -48,7 +48,7 @@ class Figures:
 
 
 def least(look: Callable[[], Figures]) -> Figures:
-    """The figures of a process that is not used, once its connections are closed."""
+    """Returns the figures of an unused process once its connections are closed."""
     end = time.monotonic() + _CLOSING_SECONDS
     figures = look()
     while time.monotonic() < end:
@@ -58,7 +58,7 @@ def least(look: Callable[[], Figures]) -> Figures:
 
 
 def connections_to(pid: int, port: int) -> int:
-    """TCP connections of a process to a port, those that are dead, too."""
+    """Returns the number of a process's TCP connections to a port, with dead ones."""
     lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
     inodes = {
         fields[9]
@@ -72,14 +72,14 @@ def connections_to(pid: int, port: int) -> int:
 
 
 def _target(descriptor: Path) -> str:
-    """Empty: it has been closed meanwhile."""
+    """Returns the descriptor's target, or "" if it was closed meanwhile."""
     with contextlib.suppress(FileNotFoundError):
         return os.readlink(descriptor)
     return ""
 
 
 def settled(find: Callable[[], list[str]]) -> list[str]:
-    """The faults that are left after a generous time; empty as soon as there is none."""
+    """Returns the faults that remain after a minute; [] once there are none."""
     end = time.monotonic() + SETTLE_SECONDS
     while (wrong := find()) and time.monotonic() < end:
         time.sleep(_PAUSE_SECONDS)
@@ -91,7 +91,7 @@ def differing(what: str, is_: float, must_be: float) -> list[str]:
 
 
 def held(client: Client) -> list[str]:
-    """Names what is held although only this client is left, which holds nothing."""
+    """Returns what is still held when only `client` is left, which holds nothing."""
     stats = client.stats()
     pages = stats.pages
     workers = [s for s in client.sessions().items if s.client_name != MOVER]
@@ -112,7 +112,7 @@ def held(client: Client) -> list[str]:
 
 
 def unbalanced(metrics: MetricsPage) -> list[str]:
-    """Counters that do not add up, of one boot of pandod."""
+    """Returns the counters of one boot of pandod that do not add up."""
     total = metrics.sum
     cached = total("pando_pool_pages", state="evictable") + total(
         "pando_pool_pages", state="protected"
@@ -151,7 +151,7 @@ def unbalanced(metrics: MetricsPage) -> list[str]:
 
 
 def more_than(before: Figures, now: Figures) -> list[str]:
-    """Descriptors and threads that were not there before."""
+    """Returns the descriptors and threads that were added since `before`."""
     wrong = []
     if now.descriptors > before.descriptors:
         wrong.append(f"descriptors are {now.descriptors}, may be {before.descriptors}")

@@ -1,4 +1,4 @@
-"""Cutting this process's own connections to a Unix socket, as a broken link would."""
+"""Cuts of this process's own connections to a Unix socket, as by a broken link."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ import socket
 
 def cut_connections(path: str) -> None:
     for name in os.listdir("/proc/self/fd"):
-        # A descriptor may be closed meanwhile, or be no socket.
+        # The descriptor may be closed meanwhile, or may not be a socket.
         with (
             contextlib.suppress(OSError),
             socket.socket(fileno=os.dup(int(name))) as connection,

@@ -23,7 +23,7 @@ MAX_JUMP_SECONDS = 86_400.0
 
 
 class Disturbances:
-    """One at a time; what must be undone later is undone by `undo_due`."""
+    """The disturbances of a soak, one at a time; `undo_due` ends those that last."""
 
     def __init__(
         self, system: System, journal: Journal, random: np.random.Generator
@@ -31,7 +31,7 @@ class Disturbances:
         self._system = system
         self._journal = journal
         self._random = random
-        # (when, a number that makes it unique, what): a heap.
+        # A heap of (time, unique number, action).
         self._later: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._is_store_down = False
@@ -69,7 +69,7 @@ class Disturbances:
             time.sleep(_POLL_SECONDS)
 
     def kill(self) -> None:
-        """SIGKILL, whatever it is doing, paused or not; another one takes its place."""
+        """Kills any worker, even a paused one, and starts another in its place."""
         running = self._system.fleet.running
         worker = running[self._random.integers(len(running))]
         self._note("kill", worker)
@@ -77,14 +77,17 @@ class Disturbances:
         self._system.fleet.fill()
 
     def pause(self) -> None:
-        """SIGSTOP, often for longer than the grace. Nothing may be lost."""
+        """Stops a worker, often for longer than the grace; no session may be lost."""
         self._interrupt("pause", signal.SIGSTOP, stops=True)
 
     def cut(self) -> None:
         self._interrupt("cut", signal.SIGUSR1, stops=False)
 
     def cut_and_stop(self) -> None:
-        """Often so long that the session is lost; when it goes on, it still writes."""
+        """Cuts and stops a worker, often for so long that its session is lost.
+
+        When the worker goes on, it still writes to its pages.
+        """
         self._interrupt("cut_and_stop", signal.SIGUSR2, stops=True)
 
     def hold_watcher(self) -> None:
@@ -94,7 +97,7 @@ class Disturbances:
         self._after_a_while(watcher.go_on_reading)
 
     def visit_rudely(self) -> None:
-        """Peers that send nonsense, or nothing, and stay a while."""
+        """Connects peers that send nonsense, or nothing, and stay for a while."""
         self._note("visit_rudely")
         for path in (self._system.pandod.socket, self._system.pandod.memory_socket):
             peer = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -119,7 +122,7 @@ class Disturbances:
             client.set_eviction_policy(str(self._random.choice(POLICIES)))
 
     def reload(self) -> None:
-        """SIGHUP with other options that can change live, or with a bad file."""
+        """Makes pandod reload its file, with other live options or with a bad one."""
         self._note("reload")
         low = int(self._random.integers(0, 10))
         policy = self._random.choice([*POLICIES, "no such policy"])
@@ -130,7 +133,7 @@ class Disturbances:
         os.kill(self._system.pandod.pid, signal.SIGHUP)
 
     def release_locks(self) -> None:
-        """Takes them away from a worker in the middle of its request."""
+        """Releases the locks of a worker in the middle of its request."""
         noted = self._note("release_locks", until=FOREVER)
         with self._operator() as client:
             sessions = client.sessions().items
@@ -148,24 +151,24 @@ class Disturbances:
             get(self._system.http, path)
 
     def hold_pandod(self) -> None:
-        """pandod itself is stopped; nothing may be lost."""
+        """Stops pandod itself for a while; no session may be lost."""
         self._note("hold_pandod")
         os.kill(self._system.pandod.pid, signal.SIGSTOP)
         time.sleep(self._random.uniform(0, _MAX_PAUSE_SECONDS / 2))
         os.kill(self._system.pandod.pid, signal.SIGCONT)
 
     def jump_clock(self) -> None:
-        """The wall clock that pandod sees, forwards or backwards by up to a day."""
+        """Moves the wall clock of pandod forwards or backwards by up to a day."""
         self._note("jump_clock")
         jump = self._random.uniform(-MAX_JUMP_SECONDS, MAX_JUMP_SECONDS)
         self._system.clock.set(jump)
 
     def hold_store(self) -> None:
-        """It is stopped, with what it was told and has not answered."""
+        """Stops the store while it has unanswered requests."""
         self._take_store_down("hold_store", RedisServer.stall, RedisServer.go_on)
 
     def kill_store(self) -> None:
-        """It comes back empty."""
+        """Kills the store, which comes back empty."""
         self._take_store_down("kill_store", RedisServer.kill, RedisServer.start)
 
     def _take_store_down(
@@ -187,7 +190,7 @@ class Disturbances:
         self._after_a_while(bring_up)
 
     def restart_pandod(self) -> None:
-        """SIGKILL, or SIGTERM; then a new epoch."""
+        """Ends pandod by SIGKILL or SIGTERM, and starts one with a new epoch."""
         noted = self._note("restart_pandod", until=FOREVER)
         self._system.watchers.close()
         if self._random.random() < 0.7:
@@ -196,7 +199,7 @@ class Disturbances:
             code = self._system.pandod.stop()
             assert code == 0, f"pandod ended with {code} after SIGTERM"
         time.sleep(self._random.uniform(0, 1))
-        # With a bad file of `reload` it would not start.
+        # pandod would not start with a bad file that `reload` wrote.
         self._system.configure()
         self._system.start_pandod()
         self._system.watchers.open()
@@ -218,7 +221,7 @@ class Disturbances:
 
     def _go_on(self, worker: WorkerProcess, noted: Disturbance) -> None:
         if worker.process.poll() is None and not worker.is_stopped:
-            # It comes to the signal only between two steps.
+            # The worker handles the signal only between two steps.
             self._after(_POLL_SECONDS, lambda: self._go_on(worker, noted))
             return
         worker.send(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""The worker processes, and what they tell."""
+"""The worker processes of a soak, and their reports."""
 
 import json
 import os
@@ -18,12 +18,12 @@ PACKAGES = [Path(__file__).parents[1], Path(pandod_process.__file__).parent]
 @dataclass
 class WorkerProcess:
     number: int
-    """Counts all workers of a soak; also its seed."""
+    """The worker's number among all workers of a soak, which is also its seed."""
     process: subprocess.Popen[bytes]
     report: Path
     stderr: Path
     started: bool = False
-    """It handles signals."""
+    """Whether the worker handles signals."""
     paused: bool = False
     finished: int = 0
     refused: int = 0
@@ -36,7 +36,7 @@ class WorkerProcess:
 
     @property
     def is_stopped(self) -> bool:
-        """SIGSTOP has taken effect."""
+        """Returns whether SIGSTOP has taken effect."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         return stat.rpartition(")")[2].split()[0] == "T"
 
@@ -57,7 +57,7 @@ class WorkerProcess:
 
 
 class Fleet:
-    """A fixed number of workers; who is killed is replaced."""
+    """A fixed number of workers; fill() replaces those that were killed."""
 
     def __init__(self, socket: Path, folder: Path, size: int, seed: int) -> None:
         self._socket = socket
@@ -77,7 +77,7 @@ class Fleet:
         self.running.remove(worker)
 
     def stop(self, worker: WorkerProcess, seconds: float) -> None:
-        """It finishes its request and ends by itself."""
+        """Makes the worker finish its request and end by itself."""
         worker.send(signal.SIGTERM)
         worker.process.wait(seconds)
         self.running.remove(worker)
@@ -91,14 +91,14 @@ class Fleet:
         return {name: sum(getattr(w, name) for w in self._all) for name in names}
 
     def take_errors(self) -> Iterator[tuple[WorkerProcess, dict[str, Any]]]:
-        """Those since the last call."""
+        """Yields the errors since the last call, each with its worker."""
         for worker in self._all:
             errors, worker.errors = worker.errors, []
             for error in errors:
                 yield worker, error
 
     def failures(self) -> Iterator[str]:
-        """Workers that ended by themselves, or with an error."""
+        """Yields a text for each worker that ended unasked or with an error."""
         for worker in self._all:
             code = worker.process.poll()
             expected = (None,) if worker in self.running else (0, -signal.SIGKILL)

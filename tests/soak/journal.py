@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 FOREVER = float("inf")
-# After the end of a disturbance, while connections and sessions are made again.
+# The time after a disturbance in which connections and sessions are made again.
 RECOVERY_SECONDS = 10.0
 
-# The disturbances that explain a failed call. A full pool is no error of a call here.
+# The disturbances that explain a failed call, by its reason. A full pool is not
+# reported as an error.
 _CAUSES = {
     "SESSION_LOST": {"cut", "cut_and_stop", "restart_pandod"},
     "NO_SESSION": {"cut", "cut_and_stop", "restart_pandod"},
@@ -23,10 +24,10 @@ _CAUSES = {
 class Disturbance:
     kind: str
     begin: float
-    """Monotonic, in seconds, as all times here."""
+    """The beginning in seconds of the monotonic clock, as all times here."""
     end: float
     worker: int | None
-    """The only one that it is done to; None: all."""
+    """The worker that is disturbed, or None if all are."""
 
     def explains(self, worker: int, error: dict[str, Any]) -> bool:
         return (

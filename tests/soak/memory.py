@@ -1,19 +1,19 @@
-"""Whether pandod's memory is flat under the same load."""
+"""A check that pandod's memory is flat under the same load."""
 
 from statistics import median
 
-# The medians of these parts of the samples, in order of time, are compared.
+# The check compares the medians of these parts of the samples, in order of time.
 BEFORE = (0.3, 0.5)
 AFTER = (0.8, 1.0)
-# The allocator keeps what a burst took; a leak of one
-# small object a request is far more than that in some minutes.
+# The allocator keeps the memory of a burst. A leak of one small object per request
+# grows far beyond this limit within minutes.
 MAX_GROWTH_KIB = 1024
-# In a shorter one nothing is said: it is still warming up.
+# A shorter record is not judged, because pandod is still warming up.
 MIN_SECONDS = 120
 
 
 class MemoryRecord:
-    """Samples of one process, as it runs: when, in seconds, and KiB."""
+    """The memory samples of one process: the time in seconds, and KiB."""
 
     def __init__(self) -> None:
         self._samples: list[tuple[float, int]] = []

@@ -1,4 +1,4 @@
-"""The requests of one worker in one session, which check every page they see."""
+"""The requests of one worker in one session, which check every page they read."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Way = tuple[int, ...]
 
 
 class Violation(Exception):
-    """A page showed what it must not, while its lock or its owner held it."""
+    """An error: a page had wrong contents while a lock or its owner held it."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A finished request, which the next turn of its conversation begins with."""
+    """A finished request, with which the next turn of its conversation begins."""
 
     namespace: int
     way: Way
     handle: PrefixHandle | None
     table: np.ndarray
-    """Its pages, from the start of the prompt."""
+    """The request's pages, from the start of the prompt."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Admission:
 
 
 class Requests:
-    """Belongs to one session of the client, and is void with it."""
+    """The requests of one session of the client, to be dropped with that session."""
 
     def __init__(self, client: Client, random: np.random.Generator) -> None:
         self.generation = client.generation
         self.holds_something = False
-        """After a request that failed: only the end of the session gives it back."""
+        """Whether a failed request left anything held, until the session's end."""
         self.checked_pages = 0
         self._client = client
         self._random = random
@@ -76,12 +76,12 @@ class Requests:
         self.holds_something = False
 
     def _whole(self) -> None:
-        """Admission, computation, finish."""
+        """Runs a whole request: admission, computation, publication."""
         namespace, way = self._random_way()
         self._finish(namespace, way, self._admit(self._prompt(namespace, way), None))
 
     def _next_turn(self) -> None:
-        """Sends only what comes after the turn before."""
+        """Sends only the tokens that follow an earlier turn."""
         turns = [turn for turn in self._turns if len(turn.way) < MAX_TURNS]
         if not turns:
             return self._whole()
@@ -91,7 +91,10 @@ class Requests:
         self._finish(before.namespace, way, self._admit(prompt, before))
 
     def _chunked(self) -> None:
-        """Published in two parts; the lock moves along, on the pages of the cache."""
+        """Publishes a prompt in two parts under one lock.
+
+        After the first part the lock covers the cache's pages of that part.
+        """
         admitted = self._admit(self._prompt(*self._random_way()), None)
         prompt, computed = admitted.prompt, admitted.computed
         first = computed.size // 2
@@ -124,7 +127,7 @@ class Requests:
         admitted.lock.release()
 
     def _looked_up(self) -> None:
-        """Locked pages are found, all of them."""
+        """Checks that a match finds all locked pages."""
         prompt = self._prompt(*self._random_way())
         lock = self._client.lock(prompt.tokens, namespace=prompt.namespace)
         self.holds_something = True
@@ -139,7 +142,7 @@ class Requests:
         lock.release()
 
     def _allocated(self) -> None:
-        """Pages outside of any prompt, which no other may write to."""
+        """Allocates pages outside any prompt, to which no other worker may write."""
         count = int(self._random.integers(1, MAX_ALLOCATED_PAGES + 1))
         pages = self._client.allocate_pages(count)
         self.holds_something = True
@@ -162,7 +165,7 @@ class Requests:
                 raise Violation(f"{prompt} scored {score.matched_tokens} tokens")
 
     def _admit(self, prompt: Prompt, before: Turn | None) -> Admission:
-        """Match, lock and reserve; the pages for the rest are written."""
+        """Matches, locks and reserves, and writes the pages that did not match."""
         waits = self._random.random() < 0.3
         match = self._client.match_prefix(
             prompt.tokens,
@@ -178,7 +181,7 @@ class Requests:
         self._check(prompt, table, match.lock)
         whole = prompt.digests.size - table.size
         computed, left_over = np.split(match.reserved_page_ids, [whole])
-        # Who was stopped meanwhile writes when its session may be lost already.
+        # A worker that is stopped here writes when its session may already be lost.
         self._compute()
         self._pages.write(left_over, 0)
         self._pages.write(computed, prompt.digests[table.size :])
@@ -209,11 +212,11 @@ class Requests:
         return np.concatenate([before.table[: match.first_page], match.page_ids])
 
     def _check(self, prompt: Prompt, pages: np.ndarray, lock: Lock) -> None:
-        """These are the first pages of the prompt, for as long as the lock is held."""
+        """Checks that `pages` begin the prompt while the lock is held."""
         wrong = self._pages.wrong(pages, prompt.digests[: pages.size])
         self.checked_pages += pages.size
         if wrong.size:
-            # It proves that the lock was held; otherwise the call says why it was not.
+            # This call proves that the lock was held; otherwise it raises the reason.
             lock.release()
             raise Violation(f"wrong KV in pages {wrong} of {prompt}")
 

@@ -1,4 +1,4 @@
-"""One soak: load and disturbances in two phases, and the accounts after each."""
+"""One soak: load and disturbances in two phases, with accounts after each."""
 
 import time
 from dataclasses import dataclass
@@ -15,13 +15,14 @@ from soak.requests import Requests
 from soak.system import System
 from soak.table import Table
 
-# The first phase, in which pandod dies every few seconds; in the second it never does.
+# The first phase's share of the time, in which pandod dies every few seconds. In the
+# second phase pandod never dies.
 RESTARTS_SHARE = 0.25
 DISTURBANCE_SECONDS = 0.5
 TICK_SECONDS = 0.05
 STOP_SECONDS = 60
 REHEARSED_REQUESTS = 50
-# The errors of pandod for a bad file that it is to reload, and for a store that is down.
+# Errors that pandod logs for a bad file at a reload and for a store that is down.
 EXPECTED_ERRORS = (
     "the options stay as they are",
     "shared pages cannot be",
@@ -29,7 +30,7 @@ EXPECTED_ERRORS = (
     "a shared page cannot be erased",
     "what was flushed or reset is still in the shared store",
 )
-# Evicted runs that pandod remembers: until then its memory grows, and then no more.
+# The number of evicted runs that pandod remembers. Its memory grows until then.
 REMEMBERED_RUNS = 65_536
 
 
@@ -42,11 +43,11 @@ class Plan:
 
 
 class SoakFailed(Exception):
-    """The faults, one a line."""
+    """The error of a soak, whose message has one fault per line."""
 
 
 def errors_in(log: str) -> list[str]:
-    """Lines that tell of a failure which is not one that a soak brings about."""
+    """Returns the lines of failures that a soak does not bring about itself."""
     return [
         line
         for line in log.splitlines()
@@ -67,7 +68,10 @@ class Soak:
         self._loaded: dict[str, float] = {}
 
     def run(self) -> None:
-        """Prints a table of what happens, and a summary. Raises SoakFailed."""
+        """Runs both phases; prints a table and a summary.
+
+        Raises SoakFailed with the faults.
+        """
         try:
             self._restarts(RESTARTS_SHARE * self._plan.seconds)
             self._endurance((1 - RESTARTS_SHARE) * self._plan.seconds)
@@ -84,7 +88,7 @@ class Soak:
         self._stop_pandod()
 
     def _endurance(self, seconds: float) -> None:
-        """In one life of pandod: it must need no more at the end than before."""
+        """Loads one pandod, which may need no more resources at the end than before."""
         watchers = self._system.watchers
         self._system.start_pandod()
         before = self._rehearsed(seconds)
@@ -93,8 +97,8 @@ class Soak:
         self._load("endurance", seconds, memory=memory)
         self._leave()
         self._settle()
-        # gRPC keeps threads for half a minute of the wall clock, which may have been
-        # set back meanwhile: now it is past all of them.
+        # gRPC keeps threads for half a minute of the wall clock, which a test may have
+        # set back. The clock now jumps past the end of all these times.
         self._system.clock.set(2 * MAX_JUMP_SECONDS)
         self._require(
             settled(lambda: accounts.more_than(before, self._system.figures()))
@@ -110,7 +114,7 @@ class Soak:
         self._print_summary(memory)
 
     def _rehearsed(self, seconds: float) -> Figures:
-        """The resources of pandod once everything was used, and is no more."""
+        """Returns pandod's resources after everything was used and left again."""
         watchers = self._system.watchers
         watchers.open()
         with Client(self._system.pandod.address) as client:
@@ -166,7 +170,7 @@ class Soak:
         return [f"worker {w.number} does not start" for w in workers if not w.started]
 
     def _look(self) -> None:
-        """Everything that went wrong so far was to be expected."""
+        """Raises SoakFailed for any failure so far that no disturbance explains."""
         fleet = self._system.fleet
         fleet.read_reports()
         wrong = [*fleet.failures(), *self._system.watchers.failures()]
@@ -179,7 +183,10 @@ class Soak:
         self._require(wrong)
 
     def _leave(self) -> None:
-        """Each worker still finishes requests; then half of them are killed."""
+        """Waits until each worker finished more requests, then makes all workers leave.
+
+        About half of them are killed; the others end by themselves.
+        """
         fleet = self._system.fleet
         self._disturbances.undo_all()
         before = {worker.number: worker.finished for worker in fleet.running}
@@ -201,7 +208,7 @@ class Soak:
         self._look()
 
     def _settle(self) -> None:
-        """Nothing is held any more, and all accounts are exact."""
+        """Checks that nothing is held any more, and that all accounts are exact."""
         watchers = self._system.watchers
         with Client(self._system.pandod.address, name="accountant") as client:
             self._require(settled(lambda: accounts.held(client)))

@@ -13,13 +13,13 @@ from soak.fleet import Fleet
 from soak.watchers import Watchers
 
 GRACE_SECONDS = 1.0
-# Less than the workers want at one time: the pool is always full.
+# The workers want more pages than that at one time, so the pool is always full.
 POOL_PAGES_PER_WORKER = 4
-# Little of all that the prompts come to: the rest is loaded from the store; and
-# what the store needs for itself, with about half of it.
+# The disk tier has room for few of the prompts, so the rest comes from the store. The
+# store needs about half of its bytes for itself.
 DISK_BYTES = "256KiB"
 STORE_BYTES = "8mb"
-# So each call is checked, and each session has an owner.
+# With credentials pandod checks each call, and each session has an owner.
 CREDENTIALS = f"""\
 credentials:
 - name: soak
@@ -42,7 +42,7 @@ class System:
             http=self.http,
             pool_pages=POOL_PAGES_PER_WORKER * workers,
             session_grace=f"{GRACE_SECONDS}s",
-            # Longer than a worker that is cut off is stopped.
+            # The quarantine is longer than any stop of a worker that is cut off.
             quarantine="20s",
             drain_timeout="1s",
             event_history=64,
@@ -62,15 +62,18 @@ class System:
         self.config.write_text(CREDENTIALS + options)
 
     def start_pandod(self) -> None:
-        # Else each of many threads has its own, which keeps what a burst took.
+        # Otherwise each of many threads has an arena of its own, which keeps the memory
+        # of a burst.
         self.pandod.start(**self.clock.environment, MALLOC_ARENA_MAX="1")
 
     def metrics(self) -> MetricsPage:
         return MetricsPage(self.http)
 
     def figures(self) -> Figures:
-        """Those of pandod. Of its connections to the store, which it keeps, it has
-        as many as it ever needed at one time."""
+        """Returns pandod's figures without its connections to the store.
+
+        pandod keeps as many of these connections as it ever needed at one time.
+        """
         pid = self.pandod.pid
         kept = connections_to(pid, self.store.port)
         figures = Figures.of(pid)

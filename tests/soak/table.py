@@ -1,4 +1,4 @@
-"""The table of a soak that runs: a line every few seconds."""
+"""The table of a running soak, with a line every few seconds."""
 
 import time
 

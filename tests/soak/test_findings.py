@@ -1,4 +1,4 @@
-"""The soak finds what it is there to find."""
+"""Faults that the soak must find."""
 
 import contextlib
 import socket
@@ -17,7 +17,7 @@ from soak.memory import MAX_GROWTH_KIB, MIN_SECONDS, MemoryRecord
 from soak.requests import Requests, Violation
 
 FREE = POOL_PAGES - 1
-"""Pages of an empty pool: not the padding."""
+"""The pages of an empty pool, without the padding page."""
 
 
 @pytest.fixture
@@ -96,7 +96,10 @@ def test_an_error_is_explained_only_by_what_was_done_to_its_worker_and_when():
 
 
 def memory(kib_per_second: float, seconds: int) -> MemoryRecord:
-    """Caches fill up in the first third, and there is always some noise."""
+    """Returns a record of memory that grows at this rate, with noise.
+
+    Caches fill up in the first third.
+    """
     record = MemoryRecord()
     for second in range(seconds):
         cached = min(second, seconds // 3) * 100

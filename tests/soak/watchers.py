@@ -1,4 +1,4 @@
-"""Followers of the events, one of which has little room for what it did not read."""
+"""Followers of the events, one of which has a small buffer for unread events."""
 
 import numpy as np
 from event_follower import Follower
@@ -13,7 +13,7 @@ class Watchers:
         self._address = address
         self._followers: list[Follower] = []
         self.lost = 0
-        """How often a follower had to begin anew; those that are closed."""
+        """How often the followers that were closed had to begin anew."""
 
     def open(self) -> None:
         for narrow in NARROW:
@@ -33,7 +33,7 @@ class Watchers:
         return [f"a watcher: {f.error!r}" for f in self._followers if f.error]
 
     def differing(self) -> list[str]:
-        """Those that do not come to know what is cached, when nothing changes."""
+        """Returns the followers whose blocks stay wrong while nothing changes."""
         with Follower(self._address, CACHE_SALT) as fresh:
 
             def wrong() -> list[str]:

@@ -1,8 +1,9 @@
-"""One worker of the soak: random requests for as long as it lives.
+"""One worker of the soak, which makes random requests until it is stopped.
 
-Every page it reads must show the mark of its prompt, and every page it reserves must
-stay its own. What happens to it is told in a file, one JSON object a line: how far it
-is, and errors of calls. After a violation it ends with a traceback.
+Every page that the worker reads must show the mark of its prompt, and no other worker
+may write to a page that it reserved. The worker writes its progress and the errors of
+its calls to a file, one JSON object per line. After a violation it ends with a
+traceback.
 
 usage: python -m soak.worker SOCKET SEED REPORT
 SIGTERM: finishes its request and closes its session. SIGUSR1: cuts its connections.
@@ -22,9 +23,9 @@ from soak.connections import cut_connections
 from soak.requests import Requests
 
 PROGRESS_SECONDS = 0.5
-# After an error: the server may be away.
+# The pause after an error, during which pandod may be away.
 PAUSE_SECONDS = 0.05
-# Far more than any disturbance holds up a call.
+# The timeout is far longer than any disturbance delays a call.
 CALL_SECONDS = 60
 
 
@@ -59,7 +60,7 @@ class Worker:
         self._tell_progress()
 
     def _serve(self, client: Client) -> None:
-        """Until the worker stops, or a call failed that leaves something held."""
+        """Makes requests until the worker stops, or a failed call leaves pages held."""
         requests = None
         while not self._stopping and not (requests and requests.holds_something):
             began = time.monotonic()

@@ -1,4 +1,4 @@
-"""A table of bad requests, and what they are about."""
+"""A table of requests that pandod must refuse, and the state that they refer to."""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -24,14 +24,14 @@ MAX_NAMESPACE_BYTES = 256
 MAX_PENDING_WAIT_MS = 600_000
 MAX_QUERIES = 4096
 
-# Two cached pages, and two that are not.
+# CACHED is two cached pages of tokens; no page of NEW is cached.
 CACHED = list(range(2 * PAGE_TOKENS))
 NEW = list(range(1000, 1000 + 2 * PAGE_TOKENS))
 
 
 @dataclass
 class World:
-    """The things that the bad requests are about. None of them changes these."""
+    """The state of one pandod that the bad requests refer to. No request changes it."""
 
     raw: RawCalls
     session: int
@@ -43,14 +43,15 @@ class World:
     others_lock: int
     released_lock: int
     ended_session: int
-    handle: types_pb2.PrefixHandle  # of what is cached
+    # A handle of the end of CACHED.
+    handle: types_pb2.PrefixHandle
 
     def match(self, **fields) -> Message:
         fields = {"session_id": self.session, "lock": True} | fields
         return prefix_cache_pb2.MatchPrefixRequest(**fields)
 
     def insert(self, **fields) -> Message:
-        """An insert of two whole pages, which would succeed."""
+        """Makes an insert of two whole pages, which would succeed unchanged."""
         fields = {
             "session_id": self.session,
             "tokens": NEW,
@@ -62,7 +63,7 @@ class World:
         return prefix_cache_pb2.MatchPrefixesRequest(queries=queries)
 
     def handle_with(self, **fields: int) -> types_pb2.PrefixHandle:
-        """The handle, but for these fields."""
+        """Returns a copy of the handle in which the given fields are replaced."""
         of = {name: getattr(self.handle, name) for name in ("epoch", "node", "tokens")}
         return types_pb2.PrefixHandle(**(of | fields))
 
@@ -86,7 +87,7 @@ class World:
         return pool_pb2.AttachPoolRequest(**({"session_id": self.session} | fields))
 
     def state(self) -> list[bytes]:
-        """All that GetStats knows, but for the count of failures; violations."""
+        """Returns GetStats without its allocation failures, and all violations."""
         answer = self.raw.unary(f"{ADMIN}/GetStats")
         stats = admin_pb2.GetStatsResponse.FromString(answer)
         stats.counters.allocation_failures = 0
@@ -112,7 +113,7 @@ def not_allowed(what: str, method: str, request, reason: str) -> Bad:
 
 
 def bad_page_lists() -> Iterator[Bad]:
-    """Each wrong page in each list of pages that a request can have."""
+    """Yields each kind of wrong page in each list of pages that a request can have."""
     out_of_range = {"page 0": 0, "the capacity": POOL_PAGES, "the last id": MAX_UINT32}
     for name, page in out_of_range.items():
         for method, request in lists_with(lambda w, page=page: page):
@@ -133,7 +134,7 @@ def bad_page_lists() -> Iterator[Bad]:
 
 
 def lists_with(page: Callable[[World], int]):
-    """Requests that name reserved page 0, then `page`."""
+    """Yields requests whose list of pages is reserved page 0, followed by `page`."""
     yield (
         f"{CACHE}/Insert page_ids",
         lambda w: w.insert(page_ids=[w.reserved[0], page(w)]),
@@ -409,7 +410,10 @@ def bad_sizes() -> Iterator[Bad]:
 
 
 def bad_prompt_tokens() -> Iterator[Bad]:
-    """More of a prompt than the lock holds: it was not taken with a reserve."""
+    """Yields inserts that name more tokens of the prompt than the lock holds.
+
+    `World.lock` was taken without a reserve, so it holds no tokens.
+    """
     insert = f"{CACHE}/Insert"
     cases = {
         "prompt_tokens without a lock": lambda w: w.insert(tokens=[], prompt_tokens=32),

@@ -1,4 +1,4 @@
-"""Systems as they are freshly installed, with Python and nothing of ours."""
+"""Roots of freshly installed systems that have Python and nothing of Pando."""
 
 import fcntl
 import os
@@ -9,28 +9,28 @@ from pathlib import Path
 
 import pytest
 
-# The names that debootstrap has for them, the script that makes them, and the keys that their
-# packages are signed with.
+# Each entry has debootstrap's name of the system, the script that makes the system, and
+# the keys that sign its packages.
 DEBIAN_KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 UBUNTU_KEYS = "/usr/share/keyrings/ubuntu-archive-keyring.gpg"
 SYSTEMS = {
     "Debian 12": ("bookworm", "bookworm", DEBIAN_KEYS),
     "Debian 13": ("trixie", "trixie", DEBIAN_KEYS),
     "Ubuntu 22.04": ("jammy", "jammy", UBUNTU_KEYS),
-    # Made as the one before it.
     "Ubuntu 24.04": ("noble", "jammy", UBUNTU_KEYS),
 }
 SCRIPTS = Path("/usr/share/debootstrap/scripts")
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-# The variables that let pip reach its index from here.
+# The variables by which pip reaches its index on this machine. A name that begins with
+# one of these prefixes counts.
 PASSED_ON = ("PIP_", "http_proxy", "https_proxy", "no_proxy")
 
 
 @dataclass(frozen=True)
 class BareRoot:
-    """A root that is not written to, a folder /venv that is, and the network.
+    """A read-only root with the network and a writable folder /venv.
 
-    What a command leaves running ends with it.
+    When a command ends, all processes that it left running end with it.
     """
 
     root: Path
@@ -38,7 +38,7 @@ class BareRoot:
     venv: Path
 
     def run(self, *command: str) -> str:
-        """Its stdout; a command that fails fails the test."""
+        """Returns the command's stdout; fails the test if the command fails."""
         settings = [
             argument
             for name, value in os.environ.items()
@@ -63,8 +63,8 @@ class BareRoot:
 
 
 def root_of(system: str) -> Path:
-    """The root of a system of SYSTEMS, which is made if it is not there; the test is
-    skipped, by name, where it cannot be made."""
+    """Returns the root of a system of SYSTEMS, and makes that root first if it is
+    missing. Skips the test, with the system's name, if the root cannot be made."""
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
         pytest.skip(f"{system}: only root can make it, with debootstrap")
     suite, script, keys = SYSTEMS[system]
@@ -83,8 +83,9 @@ def root_of(system: str) -> Path:
 def _make(system: str, suite: str, script: str, keys: str, root: Path) -> None:
     part = root.with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
-    # Its mounts end with it, also where it is interrupted. Without a mirror it takes
-    # the one of its script. In Ubuntu python3-venv is in the second component.
+    # In a mount namespace of its own, debootstrap's mounts end with debootstrap, even
+    # if it is interrupted. The empty argument stands for the mirror: debootstrap then
+    # takes the one of its script. Ubuntu has python3-venv in its component "universe".
     components = "main,universe" if keys == UBUNTU_KEYS else "main"
     command = ["unshare", "--mount", "debootstrap", "--variant=minbase"]
     command += [f"--keyring={keys}", f"--components={components}"]

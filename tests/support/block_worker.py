@@ -1,7 +1,7 @@
 """A worker process of the block memory that does one step for each line it reads.
 
-It answers each line with a line of JSON. Between steps it waits, so that it can be
-killed or stopped at a known point.
+The process answers each line with a line of JSON. Between two steps it waits, so a test
+can kill or stop it at a known point.
 
 usage: block_worker.py ADDRESS FIRST_PROMPT
 """
@@ -43,7 +43,7 @@ class Worker:
         store(self.client, self.memory, 1, self.kind, keys(STORED, self.prompt))
 
     def read(self) -> list[int]:
-        """Locks and checks what it or another worker has stored."""
+        """Locks, checks and releases the blocks that this or another worker stored."""
         named = keys(STORED, self.prompt)
         places = self.client.acquire_blocks(2, [of(self.kind, named)], all=True)
         assert_holds(self.memory, self.kind, named, places)
@@ -55,7 +55,7 @@ class Worker:
         return self.client.acquire_blocks(LOCK, [of(self.kind, named)]).tolist()
 
     def check(self) -> None:
-        """Its locked blocks are as they were."""
+        """Checks that the locked blocks still hold their bytes."""
         named = keys(STORED, self.prompt)
         places = self.client.acquire_blocks(LOCK, [of(self.kind, named)])
         assert_holds(self.memory, self.kind, named, places)
@@ -68,7 +68,7 @@ class Worker:
         return self.places.tolist()
 
     def write(self) -> None:
-        """From now on it never stops writing."""
+        """Starts a thread that writes to the reserved blocks until the process ends."""
         threading.Thread(target=self._write_on, daemon=True).start()
 
     def _write_on(self) -> None:

@@ -9,10 +9,10 @@ from pando_kv.blocks import PLACE_BYTES, are_places
 
 MIB = 1 << 20
 KEY_BYTES = 32
-# Blocks that a block_worker.py stores and locks, and those that it reserves.
+# A block_worker.py stores and locks STORED blocks, and reserves RESERVED ones.
 STORED = 4
 RESERVED = 3
-# A pandod with block memory and no pool: 16 extents.
+# Options of a pandod with block memory (16 extents) and no pool.
 BLOCKS_ONLY = {
     "memory": 16 * MIB,
     "block_extent": MIB,
@@ -27,7 +27,7 @@ def spec(name: str = "a", shard_bytes: int = 64 << 10, **other: object) -> KindS
 
 
 def keys(count: int, prompt: int = 0, first: int = 0) -> list[bytes]:
-    """The keys of a prompt, from the one numbered `first` on."""
+    """Returns `count` keys of a prompt, from the key numbered `first` on."""
     return [
         hashlib.sha256(f"{prompt}/{index}".encode()).digest()
         for index in range(first, first + count)
@@ -39,7 +39,7 @@ def of(kind: Kind, named: Sequence[bytes], **other: object) -> BlockKeys:
 
 
 def content(key: bytes, size: int) -> np.ndarray:
-    """The bytes of the block with this key: other ones for each key."""
+    """Returns the bytes of the block with this key, which differ from key to key."""
     seed = np.frombuffer(key, np.uint32)
     return np.random.default_rng(seed).integers(0, 256, size, np.uint8)
 
@@ -56,7 +56,10 @@ def store(
     kind: Kind,
     named: Sequence[bytes],
 ) -> np.ndarray:
-    """Reserves, writes and publishes what is not there; the places or why not."""
+    """Reserves, writes and publishes the blocks that are missing.
+
+    Returns for each key its place, or the reason why it got none.
+    """
     places = client.reserve_blocks(reservation, [of(kind, named)])
     size = kind.spec.shard_bytes
     for key, place, is_ours in zip(named, places, are_places(places), strict=True):
@@ -69,7 +72,7 @@ def store(
 def assert_holds(
     memory: BlockMemory, kind: Kind, named: Sequence[bytes], places: np.ndarray
 ) -> None:
-    """Each place has the bytes of its key."""
+    """Checks that each place has the bytes of its key."""
     assert are_places(places).all(), places
     size = kind.spec.shard_bytes
     for key, place in zip(named, places, strict=True):

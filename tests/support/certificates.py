@@ -11,7 +11,7 @@ def _openssl(*arguments: object) -> None:
 
 
 class Authority:
-    """Signs certificates; its files are in a folder of their own."""
+    """A certificate authority whose files are in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -25,7 +25,7 @@ class Authority:
         )
 
     def sign(self, name: str) -> Tls:
-        """For the name, localhost and 127.0.0.1."""
+        """Signs a certificate for the name, localhost and 127.0.0.1."""
         key, certificate = self._folder / f"{name}.key", self._folder / f"{name}.crt"
         request = self._folder / f"{name}.csr"
         _openssl(

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Ends with its input; says how many connections were made, and how others failed.
+# The program runs until its stdin is closed. It then prints how many connections it
+# made, and the errors of those that failed.
 PROGRAM = """
 import select, socket, struct, sys
 made, failed = 0, []
@@ -33,7 +34,7 @@ class Connector:
     process: subprocess.Popen[str]
 
     def stop(self) -> int:
-        """How many connections it has made; none has failed."""
+        """Ends the process; returns how many connections it made, if none failed."""
         said, _ = self.process.communicate("")
         made, failed = ast.literal_eval(said)
         assert not failed
@@ -42,7 +43,7 @@ class Connector:
 
 @contextlib.contextmanager
 def connecting(*addresses: Path | str) -> Iterator[Connector]:
-    """`addresses` are paths, or host:port."""
+    """Runs a Connector for `addresses`, each of which is a path or host:port."""
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *map(str, addresses)],
         stdin=subprocess.PIPE,

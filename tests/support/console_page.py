@@ -13,9 +13,9 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.wait import WebDriverWait
 
 SCREENSHOTS = REPOSITORY / "build" / "screenshots"
-# How many nodes are drawn, and stay.
+# An expression for the number of nodes that are drawn and not about to disappear.
 NODES = "document.querySelectorAll('#icicle g.here.node').length"
-# Whether all that is drawn is where it belongs.
+# An expression for "every drawn element has reached its final position".
 AT_REST = (
     "!document.querySelector('#icicle g:not(.here)')"
     " && [...document.querySelectorAll('#icicle g.here')].every(group =>"
@@ -27,7 +27,8 @@ WAIT_SECONDS = 60
 POLL_SECONDS = 0.05
 ARGUMENTS = [
     "--headless=new",
-    "--no-sandbox",  # it runs as root in containers
+    # Chromium runs as root in containers.
+    "--no-sandbox",
     "--disable-dev-shm-usage",
     "--disable-gpu",
     "--hide-scrollbars",
@@ -43,9 +44,9 @@ class ConsolePage:
         self._media: dict[str, str] = {}
 
     def open(self, address: str, fragment: str = "") -> None:
-        """Shows the console anew, as large as a desktop and light, and waits for it.
+        """Shows the console from the start, light and as large as on a desktop.
 
-        What the browser logged before is forgotten.
+        Waits until the console is live, and drops what the browser logged before.
         """
         self.leave()
         self.theme("light")
@@ -56,19 +57,19 @@ class ConsolePage:
         self.until("document.querySelector('#live[data-state=live]')")
 
     def leave(self) -> None:
-        """Nothing asks pandod any more."""
+        """Leaves the console, so that no page asks pandod anything."""
         self._driver.get("about:blank")
 
     def run(self, expression: str) -> Any:
         return self._driver.execute_script(f"return {expression}")
 
     def until(self, expression: str) -> Any:
-        """Waits until it is true; its value."""
+        """Waits until the expression is true, and returns its value."""
         wait = WebDriverWait(self._driver, WAIT_SECONDS, POLL_SECONDS)
         return wait.until(lambda _: self.run(expression), f"never: {expression}")
 
     def click(self, selector: str) -> None:
-        """As a person does, also on what is drawn and moves."""
+        """Clicks the first match of the selector, even one that is drawn and moves."""
         self.until(
             "(found => found && (found.dispatchEvent("
             "new MouseEvent('click', {bubbles: true})), true))"
@@ -79,14 +80,14 @@ class ConsolePage:
         self._driver.find_element("css selector", selector).send_keys(text)
 
     def press(self, key: str) -> None:
-        """On what has the keyboard's focus."""
+        """Sends the key to the element that has the keyboard's focus."""
         self._driver.switch_to.active_element.send_keys(key)
 
     def text(self, selector: str = "body") -> str:
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")
 
     def blocks(self, kind: str = "node") -> list[str]:
-        """The names of what is drawn and stays."""
+        """Returns the names of drawn elements that are not about to disappear."""
         return self.run(
             f"[...document.querySelectorAll('#icicle g.here.{kind}')]"
             ".map(group => group.dataset.name)"
@@ -106,7 +107,7 @@ class ConsolePage:
         )
 
     def screenshot(self, name: str) -> Path:
-        """Without motion, so that all is where it belongs."""
+        """Saves a picture of the page at rest, with its motion switched off."""
         self._media["prefers-reduced-motion"] = "reduce"
         self._emulate_media()
         self.until(AT_REST)
@@ -118,7 +119,7 @@ class ConsolePage:
         return path
 
     def errors(self) -> list[str]:
-        """The complaints of the page since the last call."""
+        """Returns the browser's warnings and errors since the last call."""
         return [
             entry["message"]
             for entry in self._driver.get_log("browser")
@@ -126,7 +127,7 @@ class ConsolePage:
         ]
 
     def requested_hosts(self) -> set[str]:
-        """All that were asked for anything since the last call."""
+        """Returns every host that the page sent a request to since the last call."""
         entries = self._driver.get_log("performance")
         messages = [json.loads(entry["message"])["message"] for entry in entries]
         return {

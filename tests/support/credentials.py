@@ -1,4 +1,4 @@
-"""A pandod with credentials, and callers who show tokens."""
+"""A pandod with credentials, and callers that show tokens."""
 
 import contextlib
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ def guarded(folder: Path, credentials: str, **options: object) -> Iterator[Pando
 
 @contextlib.contextmanager
 def folder_of_tokens() -> Iterator[Path]:
-    """With a file for each role, and for two tenants, a and b."""
+    """Yields a folder with a token file for each role and for two tenants, a and b."""
     with open_folder() as path:
         for name in (*ROLES, "a", "b"):
             (path / f"{name}.token").write_text(token_of(name) + "\n")

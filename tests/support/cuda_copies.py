@@ -1,5 +1,9 @@
-"""Copies between host memory and memory of the stand-in's GPU, which the CPU reaches,
-with a CudaCopier; says whether all bytes came. usage: cuda_copies.py"""
+"""A program that copies with a CudaCopier between host memory and the stand-in's GPU.
+
+The CPU can reach that GPU's memory. The program prints whether all bytes arrived.
+
+usage: cuda_copies.py
+"""
 
 import ctypes
 import json

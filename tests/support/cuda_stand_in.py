@@ -1,6 +1,7 @@
-"""The stand-in for the CUDA driver (cuda_stand_in/), for processes a test starts.
+"""Environments in which a process finds the stand-in for the CUDA driver
+(cuda_stand_in/).
 
-No GPU is seen with it, and no kernel runs.
+With the stand-in no real GPU is visible, and no kernel runs.
 """
 
 import pytest
@@ -8,7 +9,10 @@ from pandod_process import binary
 
 
 def environment(**settings: object) -> dict[str, str]:
-    """The environment of a process that is to find it; for settings see settings.h."""
+    """Returns the environment of a process that finds the stand-in.
+
+    The settings are those of settings.h.
+    """
     names = {name: f"CUDA_STAND_IN_{name.upper()}" for name in settings}
     if "visible" in names:
         names["visible"] = "CUDA_VISIBLE_DEVICES"
@@ -18,7 +22,7 @@ def environment(**settings: object) -> dict[str, str]:
 
 
 def too_old() -> dict[str, str]:
-    """A process then finds a driver of CUDA 11.4."""
+    """Returns the environment of a process that finds a driver of CUDA 11.4."""
     return _found("cuda_stand_in/of_cuda_11")
 
 

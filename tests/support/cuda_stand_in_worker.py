@@ -1,7 +1,9 @@
-"""A worker process on a CUDA pool whose driver is the stand-in: one step a line.
+"""A worker process on a CUDA pool whose driver is the stand-in.
 
-The stand-in's memory can be reached by the CPU, so numpy is laid over it. It answers
-each line with a line of JSON. usage: cuda_stand_in_worker.py ADDRESS
+The process does one step for each line it reads, and answers with a line of JSON. The
+CPU can reach the stand-in's memory, so the views of the pool are numpy arrays.
+
+usage: cuda_stand_in_worker.py ADDRESS
 """
 
 import ctypes
@@ -48,14 +50,17 @@ class CudaStandInWorker:
         self.views = _ByTheCpu(self.pool)
 
     def attach_shard(self, shard: str) -> list[int]:
-        """As the rank of this number does. Devices that have a context then."""
+        """Attaches only this shard, as the rank of this number does.
+
+        Returns the devices that then have a context.
+        """
         self.shards = [int(shard)]
         self.pool = self.client.attach_pool(shards=self.shards)
         self.views = _ByTheCpu(self.pool)
         return _driver().CudaStandInCount().devices
 
     def writers(self) -> list[list[bool]]:
-        """For each shard, whether kernels on each device may write to it."""
+        """Returns, for each shard, whether kernels on each device may write to it."""
         return [
             [
                 bool(_driver().CudaStandInMayWrite(ctypes.c_uint64(address), device))
@@ -65,15 +70,15 @@ class CudaStandInWorker:
         ]
 
     def write(self, pages: str) -> None:
-        """The pages that another rank has reserved, as publish() does."""
+        """Writes to pages that another rank has reserved, as publish() does."""
         self._write([int(page) for page in pages.split(",")])
 
     def zeros(self) -> bool:
-        """Whether all bytes of the pool are zero."""
+        """Returns whether all bytes of the pool are zero."""
         return not any(self.views.memory(shard).any() for shard in self.shards)
 
     def look_at(self, shard: str) -> str:
-        """The error for a shard that is not mapped."""
+        """Returns the error of views of an unmapped shard, or "" if there is none."""
         try:
             self.views.keys(0, int(shard))
         except IndexError as error:
@@ -81,14 +86,14 @@ class CudaStandInWorker:
         return ""
 
     def publish(self) -> list[int]:
-        """Writes the pages of the prompt in every shard, and inserts them."""
+        """Writes and inserts the prompt's pages in every shard; returns their ids."""
         pages = self.client.allocate_pages(PAGES)
         self._write(pages.tolist())
         self.client.insert(self.tokens, pages)
         return pages.tolist()
 
     def match(self) -> bool:
-        """Whether the prompt is cached, and every element is what was published."""
+        """Returns whether the prompt is cached with all elements as published."""
         pages = self.client.match_prefix(self.tokens).page_ids.tolist()
         return len(pages) == PAGES and self._hold(pages)
 
@@ -96,21 +101,21 @@ class CudaStandInWorker:
         return self.client.evict(PAGES)
 
     def load(self) -> bool:
-        """Waits for a tier, and sees whether every element is what was published."""
+        """Loads the prompt from a tier; returns whether it is as published."""
         match = self.client.match_prefix(self.tokens, lock=True, pending_wait=60)
         with match.lock:
             pages = match.page_ids.tolist()
             return len(pages) == PAGES and self._hold(pages)
 
     def read(self) -> bool:
-        """Whether the first pages hold what was published, without asking pandod."""
+        """Returns whether the first pages are as published, without asking pandod."""
         return self._hold(range(1, PAGES + 1))
 
     def reserve(self) -> int:
         return len(self.client.allocate_pages(10))
 
     def attach_again(self) -> bool:
-        """Whether every shard is mapped where it was before."""
+        """Attaches the pool again; returns whether every shard has its old address."""
         before = self.pool.addresses
         self.views = None
         self.pool.close()
@@ -119,14 +124,14 @@ class CudaStandInWorker:
         return self.pool.addresses == before
 
     def attach_elsewhere(self) -> None:
-        """Where this process has mapped nothing before."""
+        """Attaches the pool at addresses that this process has never used before."""
         wanted = [address + (1 << 40) for address in self.pool.addresses]
         self.views = None
         self.pool.close()
         self.client.attach_pool(addresses=wanted)
 
     def attach_often(self) -> bool:
-        """Whether a hundred more mappings leave as much behind as one."""
+        """Returns whether a hundred more mappings leave as much behind as one does."""
         self.client.attach_pool().close()
         before = self.held()
         for _ in range(100):
@@ -134,9 +139,9 @@ class CudaStandInWorker:
         return self.held() == before
 
     def held(self) -> list[int]:
-        """Descriptors and mappings of device memory."""
+        """Returns how many descriptors and how many mappings of device memory exist."""
         links = [Path("/proc/self/fd", fd) for fd in os.listdir("/proc/self/fd")]
-        # The listing's own descriptor is gone by now.
+        # A link without a target was the descriptor of the listing itself.
         names = [str(link.readlink()) for link in links if link.is_symlink()]
         maps = Path("/proc/self/maps").read_text().splitlines()
         return [
@@ -150,7 +155,7 @@ class CudaStandInWorker:
                 view[page] = content
 
     def _planes(self, nth: int):
-        """Each plane, and what it holds of the prompt's nth page."""
+        """Yields each plane, and the value that it holds in the prompt's nth page."""
         for shard in self.shards:
             for layer in self.layers:
                 content = 100 * nth + 10 * layer + shard
@@ -166,7 +171,7 @@ class CudaStandInWorker:
 
 
 class _Held(ctypes.Structure):
-    """CudaStandInHeld of control.h, its beginning."""
+    """The beginning of the structure CudaStandInHeld of control.h."""
 
     _fields_ = [("devices", ctypes.c_int), ("rest", ctypes.c_int * 7)]
 

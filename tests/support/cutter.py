@@ -1,4 +1,4 @@
-"""A relay between Unix sockets whose connections can be cut."""
+"""A relay to a socket whose connections can be cut."""
 
 import contextlib
 import socket
@@ -7,17 +7,23 @@ from pathlib import Path
 
 
 class Cutter:
-    """Relays connections to `target`; cut() breaks them without a word,
-    mute() loses the answers before that, and deafen() the requests."""
+    """A relay that forwards connections to `target`. Any thread may call its methods.
+
+    cut() breaks the connections without notice, mute() drops the answers on them, and
+    deafen() drops the requests.
+    """
 
     def __init__(self, path: Path, target: Path | str) -> None:
-        """The target is a Unix socket, or host:port: there pandod does not see that
-        the relay is another process than the worker, to whom it would give no memory.
+        """Listens at `path` for connections to `target`, a Unix socket or host:port.
+
+        Over a Unix socket pandod sees that its peer is the relay's process instead of
+        the worker's, and gives it no memory. Over TCP it cannot see that.
         """
         self.address = f"unix:{path}"
         self._path = path
         self._target = target
-        # Held while a relay begins, so that none carries anything before it is known.
+        # Held from accepting a connection until its relay is in the list, so that
+        # cut(), mute() and deafen() miss no relay that carries data.
         self._mutex = threading.Lock()
         self._relays: list[_Relay] = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -27,12 +33,12 @@ class Cutter:
         self._thread.start()
 
     def mute(self) -> None:
-        """From now on the answers on the present connections are lost."""
+        """Drops all later answers on the present connections."""
         for relay in self._known():
             relay.muted.set()
 
     def deafen(self) -> None:
-        """From now on what is sent on the present connections is lost."""
+        """Drops all later requests on the present connections."""
         for relay in self._known():
             relay.deaf.set()
 
@@ -43,7 +49,7 @@ class Cutter:
             relay.close()
 
     def close(self) -> None:
-        """Cuts, and takes no more connections."""
+        """Takes no more connections, and cuts the present ones."""
         self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._listener.close()
@@ -78,7 +84,7 @@ def _connected(target: Path | str) -> socket.socket:
 
 
 class _Relay:
-    """One connection: a thread for each direction."""
+    """One connection, with a thread for each direction."""
 
     def __init__(self, near: socket.socket, far: socket.socket) -> None:
         self._sockets = (near, far)
@@ -109,6 +115,6 @@ def _pump(source: socket.socket, sink: socket.socket, lost: threading.Event) -> 
 
 
 def _shut(end: socket.socket) -> None:
-    """Wakes a thread that reads from it, which closing it would not."""
+    """Shuts the socket down, which wakes a reading thread; closing would not."""
     with contextlib.suppress(OSError):
         end.shutdown(socket.SHUT_RDWR)

@@ -1,4 +1,4 @@
-"""The dashboards and rules that are shipped, as their files say."""
+"""The shipped dashboards and rules, read from their files."""
 
 import json
 import re
@@ -26,19 +26,19 @@ class PanelQuery:
 
     @property
     def labels(self) -> set[str]:
-        """Those that its lines or rows are told apart by."""
+        """Returns the labels that tell the lines or rows of the panel apart."""
         if self.panel["type"] == "table":
             return {"job", "instance"}
         return set(_LABEL.findall(self.target["legendFormat"]))
 
 
 def panels(dashboard: dict) -> list[dict]:
-    """Without the titles of rows."""
+    """Returns the panels of the dashboard, without the titles of rows."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 
 def value_variables(dashboard: dict) -> list[dict]:
-    """Those whose values are asked of Prometheus."""
+    """Returns the variables that take their values from Prometheus."""
     variables = dashboard["templating"]["list"]
     return [variable for variable in variables if variable["type"] == "query"]
 
@@ -53,7 +53,7 @@ def panel_queries() -> list[PanelQuery]:
 
 
 def rules(file: str) -> dict[str, dict]:
-    """By the name of the alert or of the recorded series."""
+    """Returns a file's rules by the name of the alert or of the recorded series."""
     groups = yaml.safe_load((MONITORING / "rules" / file).read_text())["groups"]
     return {
         rule.get("alert") or rule["record"]: rule

@@ -1,19 +1,19 @@
-"""Programs in the documentation: run, and compared with what their comments say."""
+"""Programs in the documents, which tests run and compare with their comments."""
 
 import re
 import subprocess
 from pathlib import Path
 
-# The address of the pandod that the programs are written for.
+# The address of the pandod in the programs, which a test replaces.
 _ADDRESS = re.compile(r"unix:/[\w/]+/pando\.sock")
-# A sign of a hang, not of slowness. Less than pytest's limit, which would leave the
-# program running.
+# A program that takes longer hangs. The limit is below pytest's, at which the program
+# would keep running.
 _LIMIT_SECONDS = 240
 _COMMENT = {"python": "#", "cpp": "//"}
 
 
 class DocProgram:
-    """The code in one language below one title."""
+    """The code in one language below one title of a document."""
 
     def __init__(self, document: Path, title: str, language: str) -> None:
         below = rf"^(###?) {re.escape(title)}$(.*?)(?=^(?:##|\1) |\Z)"
@@ -24,7 +24,7 @@ class DocProgram:
         pieces = re.findall(block, section, re.MULTILINE | re.DOTALL)
         self._source = "\n".join(pieces)
         assert _ADDRESS.search(self._source)
-        # After code; perhaps with the name of the call before it.
+        # A comment follows code; a call's name may come before the expected output.
         comment = rf"[^\s/].* {_COMMENT[language]} (?:Admin\.\w+: )?(.*)$"
         self._printed = re.findall(comment, self._source, re.MULTILINE)
 
@@ -32,7 +32,7 @@ class DocProgram:
         return _ADDRESS.sub(address, self._source)
 
     def check(self, *command: object) -> None:
-        """Runs it; what it prints is compared word by word."""
+        """Runs the command, and compares its output word by word with the comments."""
         done = subprocess.run(
             list(map(str, command)),
             capture_output=True,

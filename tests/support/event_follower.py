@@ -1,4 +1,4 @@
-"""Follows the events of a real pandod and checks each of them."""
+"""A follower of a real pandod's events that checks each of them."""
 
 import hashlib
 import struct
@@ -12,14 +12,14 @@ from pando_kv._proto.pando.v1 import events_pb2
 from pando_kv._proto.pando.v1.events_pb2 import Event
 
 _WATCH = "/pando.v1.Events/Watch"
-# A window of one message's size: a follower that does not read holds the server up.
+# A window as large as one message: a follower that stops reading blocks the server.
 _NARROW = [("grpc.http2.lookahead_bytes", 1024), ("grpc.http2.bdp_probe", 0)]
 
 
 def seed(
     extra_key: str | None = None, cache_salt: str | None = None, bigram: bool = False
 ) -> bytes:
-    """The hash before the first page of a namespace: docs/protocol.md."""
+    """Returns the hash before the first page of a namespace, as in docs/protocol.md."""
     text = b"pando-namespace-v1"
     for value in (extra_key, cache_salt):
         data = (value or "").encode()
@@ -30,7 +30,7 @@ def seed(
 def page_hashes(
     before: bytes, tokens: Iterable[int], page_tokens: int, bigram: bool = False
 ) -> list[bytes]:
-    """The hashes of the whole pages of `tokens`, which come after `before`."""
+    """Returns the hashes of the whole pages of `tokens`, which follow `before`."""
     units = [struct.pack("<I", token) for token in tokens]
     if bigram:
         units = [a + b for a, b in zip(units, units[1:], strict=False)]
@@ -44,7 +44,10 @@ def page_hashes(
 
 @dataclass
 class Follower:
-    """Replays events on a thread; any violation of their rules is in `error`."""
+    """A follower that replays events on a thread of its own.
+
+    Any violation of the rules of events ends up in `error`.
+    """
 
     address: str
     cache_salt: str = ""
@@ -61,7 +64,7 @@ class Follower:
     sequence: int | None = None
     error: Exception | None = None
     live: bool = False
-    """No snapshot is under way."""
+    """Whether no snapshot is under way."""
 
     def __enter__(self) -> "Follower":
         self._may_read = threading.Event()
@@ -95,15 +98,15 @@ class Follower:
         self._may_read.set()
 
     def wait_for_blocks(self, count: int) -> set[bytes]:
-        """The blocks, when there are so many."""
+        """Waits until there are `count` blocks, and returns the blocks."""
         return self._wait(lambda: len(self.blocks) == count)
 
     def wait_for_block(self, block: bytes) -> set[bytes]:
-        """The blocks, when this is one of them."""
+        """Waits until `block` is one of the blocks, and returns the blocks."""
         return self._wait(lambda: block in self.blocks)
 
     def _wait(self, holds: Callable[[], bool]) -> set[bytes]:
-        """Until no snapshot is under way, too."""
+        """Waits until `holds()` and no snapshot is under way; raises a violation."""
         eventually(lambda: self.error or (self.live and holds()))
         assert self.error is None, self.error
         return set(self.blocks)
@@ -118,7 +121,8 @@ class Follower:
         except grpc.RpcError as error:
             if error.code() != grpc.StatusCode.CANCELLED:
                 self.error = error
-        except Exception as error:  # shown by whoever waits
+        # _wait() raises the error in the thread of the test.
+        except Exception as error:
             self.error = error
 
     def _apply(self, event: Event) -> None:

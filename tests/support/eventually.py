@@ -1,4 +1,4 @@
-"""Waiting for what another process does in its own time."""
+"""A wait for an event in another process."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ _PAUSE_SECONDS = 0.005
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    """Returns as soon as it holds; fails if it does not within a generous limit."""
+    """Returns as soon as `holds()` is true; fails after 30 seconds."""
     end = time.monotonic() + _LIMIT_SECONDS
     while not holds():
         assert time.monotonic() < end, "it did not happen"

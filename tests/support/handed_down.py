@@ -1,5 +1,4 @@
-"""A real pandod that gets descriptors as a keeper hands them down, and the store of such
-a keeper."""
+"""A pandod that gets descriptors as from a keeper, and the store of such a keeper."""
 
 import contextlib
 import os
@@ -12,7 +11,8 @@ from pathlib import Path
 
 from pandod_process import Pandod
 
-# Becomes a pandod that is handed down what its first argument says.
+# The program becomes a pandod that gets the descriptors of its first argument, an
+# expression for a dictionary of descriptors by name.
 HANDING_DOWN = """
 import fcntl, os, socket, sys
 
@@ -40,7 +40,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 class HandedDown(Pandod):
-    """A pandod that is handed down descriptors: those of an expression."""
+    """A pandod that starts with the descriptors of `given`, an expression in Python."""
 
     def __init__(self, folder: Path, given: str, **options: object) -> None:
         super().__init__(folder, **({"drain_timeout": "0s"} | options))
@@ -51,8 +51,12 @@ class HandedDown(Pandod):
 
 
 class DescriptorStore:
-    """What pandods give to a keeper, as to systemd; only what has one of `names`, which
-    must be memory, is kept."""
+    """A keeper's store of the descriptors that pandods send, as they do to systemd.
+
+    The store keeps a descriptor only if `names` has its name, and closes all others.
+    Each kept descriptor must be one of memory. A thread receives the messages until
+    close().
+    """
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:
         self.path = path
@@ -64,7 +68,7 @@ class DescriptorStore:
         self._thread.start()
 
     def given(self) -> str:
-        """All of it, as an expression for HandedDown."""
+        """Returns all kept descriptors as an expression for HandedDown."""
         mine = f"/proc/{os.getpid()}/fd"
         opened = (
             f"'{name}': os.open('{mine}/{fd}', os.O_RDWR)"

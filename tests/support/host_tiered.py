@@ -4,12 +4,13 @@ from pathlib import Path
 
 from tiered import Tiered
 
-PAGE_BYTES = 4096  # with the pool of Pandod
+# The size of a page in the pool of Pandod.
+PAGE_BYTES = 4096
 
 
 class HostTiered(Tiered):
     def __init__(self, start, disk: Path | None = None, **options: object) -> None:
-        """With a folder there is a disk tier behind it."""
+        """Starts the pandod; a folder `disk` adds a disk tier behind the host tier."""
         disk_bytes = "4MiB" if disk else None
         super().__init__(
             start,

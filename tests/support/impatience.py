@@ -1,4 +1,4 @@
-"""A client that is patient, but for calls without an answer."""
+"""A client that gives up soon on calls without an answer, and is patient otherwise."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,8 +9,10 @@ from pando_kv.aio import AsyncClient
 
 @contextlib.contextmanager
 def impatient(client: Client | AsyncClient) -> Iterator[None]:
-    """Calls that begin meanwhile are not waited for; others have time, on a machine
-    that is busy."""
+    """Shortens the timeout of calls that begin inside the block to 0.3 seconds.
+
+    Calls before and after the block keep the time that they need on a busy machine.
+    """
     connection = client._connection
     before, connection.timeout = connection.timeout, 0.3
     try:

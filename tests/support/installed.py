@@ -1,4 +1,4 @@
-"""The result of `cmake --install` for the build that pandod is of."""
+"""The result of `cmake --install` for the build that pandod comes from."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pandod_process import binary
 
 
 def install_into(folder: Path) -> Path:
-    """Installs everything there; returns the prefix."""
+    """Installs everything into the folder, and returns the prefix."""
     subprocess.run(
         ["cmake", "--install", binary().parents[1], "--prefix", folder],
         check=True,
@@ -18,7 +18,7 @@ def install_into(folder: Path) -> Path:
 
 
 def pkg_config(prefix: Path, *arguments: str) -> list[str]:
-    """Its answer for the client that is installed there."""
+    """Returns pkg-config's answer about the client that is installed there."""
     folder = prefix / "lib" / "pkgconfig"
     return subprocess.check_output(
         ["pkg-config", *arguments, "pando-client"],

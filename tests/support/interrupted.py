@@ -1,4 +1,4 @@
-"""Interrupts the main thread, as Ctrl+C does."""
+"""Interrupts of the main thread, as by Ctrl+C."""
 
 import contextlib
 import signal
@@ -10,12 +10,12 @@ from eventually import eventually
 
 
 class Interrupted(BaseException):
-    """Not KeyboardInterrupt, which would end the tests."""
+    """An exception in the place of KeyboardInterrupt, which would end the tests."""
 
 
 @contextlib.contextmanager
 def interrupted_when(holds: Callable[[], bool]) -> Iterator[None]:
-    """The block is interrupted once this holds."""
+    """Interrupts the block once `holds()` is true, and checks that the block ends."""
 
     def interrupt(*_):
         raise Interrupted

@@ -23,8 +23,10 @@ def children_of(pid: int) -> list[int]:
 
 
 def memory_files(pid: int) -> dict[int, int]:
-    """The KV memory that a process has descriptors of: the bytes that each file takes
-    by now, by its inode."""
+    """Returns the files of KV memory that a process has open.
+
+    The result has, by inode, the bytes that each file takes up by now.
+    """
     found = {}
     for fd in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -32,14 +34,16 @@ def memory_files(pid: int) -> dict[int, int]:
                 info = os.stat(fd)
                 found[info.st_ino] = info.st_blocks * 512
         except FileNotFoundError:
-            continue  # closed meanwhile
+            # The process closed the descriptor meanwhile.
+            continue
     return found
 
 
 class KeptPandod(Pandod):
-    """`pid` is the keeper's; kill() ends both."""
+    """A pandod under a keeper. `pid` is the keeper's; kill() ends both processes."""
 
-    _starts = 0  # that there were before the last kill
+    # The number of starts before the last kill.
+    _starts = 0
 
     def _command(self) -> list[Path | str]:
         return [keeper(), *super()._command()]
@@ -51,7 +55,7 @@ class KeptPandod(Pandod):
         return child
 
     def kill_server(self, by: signal.Signals = signal.SIGKILL) -> None:
-        """Its keeper starts it again."""
+        """Ends pandod with the signal; its keeper starts the next one."""
         killed = self.server_pid
         self._starts = self._started()
         os.kill(killed, by)
@@ -61,7 +65,7 @@ class KeptPandod(Pandod):
         self._wait_serving()
 
     def _wait_serving(self) -> None:
-        """Until the one after the last kill has said all that it says of its start."""
+        """Waits until the pandod after the last kill serves and has logged so."""
         super()._wait_serving()
         eventually(lambda: self._started() > self._starts)
 
@@ -80,21 +84,22 @@ def kept(folder: Path, **options: object) -> Iterator[KeptPandod]:
 
 
 def call_in_another_epoch(client: Client, epoch: int) -> int:
-    """Calls until one is answered by another pandod than that of `epoch`."""
+    """Calls until another pandod than `epoch`'s answers; returns the new epoch."""
 
     def is_answered() -> bool:
         try:
             client.match_prefix(list(range(PAGE_TOKENS)), lock=True).lock.release()
             return client.epoch != epoch
         except (SessionLostError, UnavailableError, DeadlineError):
-            return False  # it is away, or the session is lost
+            # pandod is away, or the session is lost.
+            return False
 
     eventually(is_answered)
     return client.epoch
 
 
 def config_of(folder: Path, **options: object) -> Path:
-    """A configuration that may be another one in the next life."""
+    """Writes a configuration file, which a test may change before the next start."""
     path = folder / "pandod.yaml"
     path.write_text("".join(f"{name}: {value}\n" for name, value in options.items()))
     return path

@@ -8,5 +8,5 @@ needs_lane = pytest.mark.skipif(native is None, reason=WHY_NOT_NATIVE)
 
 
 def handled(page: MetricsPage, method: str) -> dict[str, float]:
-    """Answers by transport."""
+    """Returns the number of the method's answers by transport."""
     return page.by("transport", "grpc_server_handled_total", grpc_method=method)

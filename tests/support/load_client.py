@@ -1,8 +1,9 @@
 """A worker process that makes random requests and checks every page that it reads.
 
-Each page it writes is filled with a digest of exactly the prefix that ends in it, so
-a page that shows anything else was handed to another worker while it was locked, or
-belongs to another prefix. Ends with status 0 and one line of JSON: its own accounts.
+The worker fills each page that it writes with a digest of exactly the prefix that ends
+in the page. A page with any other content was given to another worker while it was
+locked, or belongs to another prefix. The process ends with status 0 and prints one line
+of JSON: its own accounts.
 
 usage: load_client.py ADDRESS SEED REQUESTS SECONDS
 """
@@ -57,7 +58,7 @@ class LoadClient:
                 self.accounts.evicted_pages += self._client.evict(pages)
 
     def plain(self, prompt: Prompt) -> None:
-        """Admission, computation, finish."""
+        """Runs a whole request: admission, computation, publication."""
         match = self._admit(prompt)
         computed, left_over = self._compute(prompt, match)
         matched = match.matched_tokens
@@ -76,7 +77,10 @@ class LoadClient:
             self._client.free_pages(computed[:duplicates])
 
     def chunked(self, prompt: Prompt) -> None:
-        """Published in two parts; the lock moves along, on the pages of the cache."""
+        """Publishes a prompt in two parts under one lock.
+
+        After the first part the lock covers the cache's pages of that part.
+        """
         match = self._admit(prompt)
         computed, left_over = self._compute(prompt, match)
         first = computed.size // 2
@@ -88,7 +92,7 @@ class LoadClient:
             relock=True,
         )
         self._inserted(first)
-        # Pages that another client published first take the place of this one's.
+        # If another client published a page first, that page replaces this client's.
         ours = computed[inserted.canonical_page_ids.size : first]
         table = np.concatenate([match.page_ids, inserted.canonical_page_ids, ours])
         self._check(prompt, table)
@@ -110,7 +114,7 @@ class LoadClient:
         match.lock.release()
 
     def looked_up(self, prompt: Prompt) -> None:
-        """A lock of its own, under which a match must find all that is locked."""
+        """Takes a lock, under which a match must find all the locked tokens."""
         with self._client.lock(prompt.tokens, namespace=prompt.namespace) as lock:
             self.accounts.locks_taken += 1
             match = self._client.match_prefix(
@@ -147,7 +151,10 @@ class LoadClient:
         self.accounts.offered_pages += pages
 
     def _compute(self, prompt: Prompt, match: Match) -> tuple[np.ndarray, np.ndarray]:
-        """Writes what did not match; the pages that are whole, and the others."""
+        """Writes the pages that did not match.
+
+        Returns the reserved pages that the prompt fills, and those that are left over.
+        """
         self._check(prompt, match.page_ids)
         whole = prompt.digests.size - match.page_ids.size
         computed, left_over = np.split(match.reserved_page_ids, [whole])
@@ -158,7 +165,7 @@ class LoadClient:
         return computed, left_over
 
     def _check(self, prompt: Prompt, pages: np.ndarray) -> None:
-        """These are the first pages of the prompt, while they cannot be evicted."""
+        """Checks that `pages`, which cannot be evicted meanwhile, begin the prompt."""
         wrong = self._pages.wrong(pages, prompt.digests[: pages.size])
         assert not wrong.size, f"{prompt}: wrong KV in pages {wrong}"
         self.accounts.checked_pages += pages.size

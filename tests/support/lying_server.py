@@ -1,4 +1,4 @@
-"""A server that understands nothing, and answers all the same."""
+"""A server that understands no request and still answers each of them."""
 
 import contextlib
 import socket
@@ -37,7 +37,7 @@ class _Liar:
 
 @contextlib.contextmanager
 def lying_server(reply: bytes) -> Iterator[str]:
-    """The address of one that sends these bytes whenever it is sent some."""
+    """Yields the address of a server that answers anything with these bytes."""
     liar = _Liar(reply)
     try:
         yield liar.url

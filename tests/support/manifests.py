@@ -1,4 +1,4 @@
-"""The manifests for Kubernetes: as their files say, and as kubectl renders them."""
+"""The manifests for Kubernetes, as their files say and as kubectl renders them."""
 
 import os
 import re
@@ -17,7 +17,7 @@ DEPLOY = REPOSITORY / "deploy"
 KUBERNETES = DEPLOY / "kubernetes"
 OVERLAYS = sorted(path.name for path in (KUBERNETES / "overlays").iterdir())
 KUSTOMIZATIONS = sorted(DEPLOY.rglob("kustomization.yaml"))
-# The first with kustomize 5.
+# The first kubectl with kustomize 5.
 OLDEST_KUBECTL = (1, 27)
 
 
@@ -35,7 +35,7 @@ def workloads(documents: list[dict]) -> list[dict]:
 
 
 def machines(documents: list[dict]) -> list[dict]:
-    """The workloads with a pandod."""
+    """Returns the workloads that have a pandod."""
     return [w for w in workloads(documents) if "initContainers" in pod_of(w)]
 
 
@@ -52,7 +52,7 @@ def environment(container: dict) -> dict[str, str]:
 
 
 def spoken(container: dict) -> list[str]:
-    """Its command line, as Kubernetes expands it."""
+    """Returns the container's command line, as Kubernetes expands it."""
     values = environment(container)
     return [
         re.sub(r"\$\((\w+)\)", lambda name: values[name.group(1)], text)
@@ -61,13 +61,13 @@ def spoken(container: dict) -> list[str]:
 
 
 def sidecar(pod: dict) -> dict:
-    """The container of pandod."""
+    """Returns the container of pandod."""
     (only,) = (c for c in pod["initContainers"] if c["name"] == "pandod")
     return only
 
 
 def listed(kustomization: Path) -> list[Path]:
-    """Files and folders that a kustomization names."""
+    """Returns the files and folders that a kustomization names."""
     content = yaml.safe_load(kustomization.read_text())
     names = content.get("resources", []) + content.get("components", [])
     names += [patch["path"] for patch in content.get("patches", [])]
@@ -78,7 +78,7 @@ def listed(kustomization: Path) -> list[Path]:
 
 @cache
 def own_files(name: str) -> list[dict]:
-    """The whole manifests among the files of a folder."""
+    """Returns the whole manifests among the files of a folder."""
     folder = KUBERNETES / name
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
     return [
@@ -91,20 +91,21 @@ def own_files(name: str) -> list[dict]:
 
 @cache
 def plain_files() -> dict[str, list[dict]]:
-    """The folders whose files alone are a pod with a pandod and what it needs."""
+    """Returns the manifests of the folders whose own files are a pod with a pandod and
+    all that this pod needs."""
     return {name: own_files(name) for name in ("base", "overlays/cpu-demo")}
 
 
 @cache
 def rendered(overlay: str, *components: str) -> list[dict]:
-    """The objects that kubectl would apply. Skips where there is no kubectl."""
+    """Returns the objects that kubectl would apply; skips without a kubectl."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         content = {
             "resources": [f"overlays/{overlay}"],
             "components": [f"components/{component}" for component in components],
         }
-        # As an overlay of one's own is written.
+        # The folder looks like an overlay that a user writes.
         text = yaml.dump(
             {
                 key: [os.path.relpath(KUBERNETES / path, folder) for path in paths]
@@ -116,7 +117,7 @@ def rendered(overlay: str, *components: str) -> list[dict]:
 
 
 def kustomize(folder: Path) -> list[dict]:
-    # Of the Python that the tests were installed with, or the machine's.
+    # A kubectl beside the Python that runs the tests comes before the machine's.
     own = Path(sys.executable).parent
     kubectl = shutil.which("kubectl", path=f"{own}{os.pathsep}{os.environ['PATH']}")
     if kubectl is None:

@@ -1,4 +1,4 @@
-"""A cache of many nodes, soon: many inserts are on their way at a time."""
+"""A cache of many nodes, which concurrent inserts fill quickly."""
 
 from collections import deque
 
@@ -7,7 +7,7 @@ import numpy as np
 from pando_kv import Client
 from pando_kv._proto.pando.v1 import prefix_cache_pb2
 
-# Chats that begin with one of some system prompts, and one of its documents.
+# Each chat begins with a system prompt, followed by a document.
 SYSTEM_PROMPTS = 30
 DOCUMENTS = 40
 SYSTEM_PAGES = 3
@@ -16,7 +16,10 @@ AT_A_TIME = 64
 
 
 def publish_chats(client: Client, address: str, chats: int, seed: int) -> None:
-    """Each ends with a page of its own, a leaf; some prompts are liked more."""
+    """Publishes chats, each of which ends with a page of its own, a leaf.
+
+    Some system prompts and documents are more frequent than others.
+    """
     page_tokens = client.pool.layout.page_tokens
     random = np.random.default_rng(seed)
     systems = np.minimum(random.exponential(6, chats), SYSTEM_PROMPTS - 1).astype(int)

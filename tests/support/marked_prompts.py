@@ -1,7 +1,7 @@
-"""Prompts whose pages in the mapped pool show whose they are.
+"""Prompts whose pages in the mapped pool show which prefix they belong to.
 
-Each page that is written is filled with a digest of exactly the prefix that ends in
-it, so a page that shows anything else was handed to another worker, or belongs to
+A worker fills each page that it writes with a digest of exactly the prefix that ends in
+the page. A page with any other content was given to another worker, or belongs to
 another prefix.
 """
 
@@ -12,7 +12,7 @@ from hashlib import blake2b
 import numpy as np
 from pando_kv import MappedPool, Namespace
 
-# Prompts are walks down a tree that all clients share: this many ways at each turn.
+# Prompts are walks down a tree that all clients share. Each turn has WAYS branches.
 WAYS = 3
 MAX_TURNS = 6
 MAX_TURN_TOKENS = 40
@@ -36,7 +36,7 @@ class Prompt:
 def make_prompt(
     namespace: Namespace | None, way: Sequence[int], page_tokens: int
 ) -> Prompt:
-    """The tokens of the turns along this way."""
+    """Makes the prompt of the turns along this way."""
     turns = [
         np.random.default_rng([77, *way[: i + 1]]).integers(
             0, 2**32, 1 + (sum(way[: i + 1]) * 13) % MAX_TURN_TOKENS, np.uint32
@@ -44,7 +44,7 @@ def make_prompt(
         for i in range(len(way))
     ]
     tokens = np.concatenate(turns)
-    # Unset is the default namespace, whatever it is called.
+    # An unset namespace is the default one.
     digest = repr(namespace or Namespace()).encode()
     digests = []
     for end in range(page_tokens, tokens.size + 1, page_tokens):
@@ -64,7 +64,7 @@ class MarkedPages:
     """The pages of a mapped pool, each filled with one mark."""
 
     def __init__(self, pool: MappedPool) -> None:
-        # (page, element) of every layer's keys and values, as 64-bit words.
+        # One array (page, element) of 64-bit words for every layer's keys and values.
         self._words = [
             view.reshape(view.shape[0], -1).view(np.uint64)
             for layer in range(pool.layout.layers)
@@ -72,13 +72,13 @@ class MarkedPages:
         ]
 
     def write(self, pages: np.ndarray, marks: np.ndarray | int) -> None:
-        """Marks: one for each page, or one for all."""
+        """Fills the pages with `marks`: one for each page, or one for all."""
         column = np.reshape(np.asarray(marks, np.uint64), (-1, 1))
         for words in self._words:
             words[pages] = column
 
     def wrong(self, pages: np.ndarray, marks: np.ndarray) -> np.ndarray:
-        """Those of the pages that do not show their mark everywhere."""
+        """Returns the pages that do not show their mark everywhere."""
         is_wrong = np.zeros(pages.size, bool)
         for words in self._words:
             is_wrong |= (words[pages] != marks[:, None]).any(axis=1)

@@ -1,4 +1,4 @@
-"""Client processes whose traffic metrics have to account for."""
+"""Client processes whose traffic the metrics have to account for."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ REQUESTS = 200
 
 @contextlib.contextmanager
 def load(address: str) -> Iterator[list[subprocess.Popen]]:
-    """Client processes that hit, miss, evict, publish twice and are refused."""
+    """Runs client processes that hit, miss, evict, publish twice and are refused."""
     clients = [
         subprocess.Popen(
             [sys.executable, LOAD_CLIENT, address, str(seed), str(REQUESTS), "0"],

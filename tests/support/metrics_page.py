@@ -1,4 +1,4 @@
-"""Asks a pandod over HTTP, and reads its metrics as numbers."""
+"""Requests to a pandod over HTTP, and its metrics as numbers."""
 
 import contextlib
 import re
@@ -12,7 +12,7 @@ _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
 def free_address(ports: int = 1) -> str:
-    """The first of this many ports in a row that are free."""
+    """Returns the address of the first of `ports` free ports in a row."""
     for _ in range(100):
         with contextlib.ExitStack() as probes:
             first = _bound(probes, 0)
@@ -32,7 +32,7 @@ def _bound(probes: contextlib.ExitStack, port: int) -> int:
 
 
 def get(address: str, path: str) -> tuple[int, str]:
-    """The status and the text."""
+    """Returns the status and the text."""
     try:
         with urllib.request.urlopen(f"http://{address}{path}", timeout=30) as answer:
             return answer.status, answer.read().decode()
@@ -59,18 +59,18 @@ class MetricsPage:
         ]
 
     def sum(self, name: str, **labels: str) -> float:
-        """The sum of the series that have these labels; there is at least one."""
+        """Returns the sum of the series with these labels; fails if there are none."""
         found = [s.value for s in self._having(name, labels)]
         assert found, f"no series {name} {labels}"
         return sum(found)
 
     def by(self, label: str, name: str, **labels: str) -> dict[str, float]:
-        """Those sums for each value of a label."""
+        """Returns the sum of the series for each value of `label`."""
         values = {s.labels[label] for s in self._having(name, labels)}
         return {v: self.sum(name, **labels, **{label: v}) for v in values}
 
     def rpcs(self, method: str, code: str) -> float:
-        """Calls of a method that ended with this code."""
+        """Returns the number of a method's calls that ended with this code."""
         return self.sum("grpc_server_handled_total", grpc_method=method, grpc_code=code)
 
     def _having(self, name: str, labels: dict[str, str]) -> list[Series]:

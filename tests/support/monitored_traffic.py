@@ -1,4 +1,4 @@
-"""Traffic that moves every metric: hits, misses, evictions, waits, failures."""
+"""Traffic that changes every metric: hits, misses, evictions, waits, failures."""
 
 import contextlib
 from collections.abc import Iterator
@@ -18,7 +18,8 @@ from worker_process import WorkerProcess
 
 POOL_PAGES = 96
 CAP_PAGES = 8
-LONG = 600_000  # milliseconds
+# A wait in milliseconds that is longer than any test.
+LONG = 600_000
 KV_EVENTS = f"tcp://{free_address()}"
 OPTIONS = {
     "kv_events": KV_EVENTS,
@@ -44,13 +45,13 @@ PAGES = 4
 
 
 def tokens(number: int) -> list[int]:
-    """A prompt of PAGES pages that no other number has."""
+    """Returns a prompt of PAGES pages that no other number has."""
     begin = number * 1000
     return list(range(begin, begin + PAGES * PAGE_TOKENS))
 
 
 class Traffic:
-    """`rounds` of all kinds, while one request waits all the time."""
+    """Rounds of all kinds of calls, while one request waits all the time."""
 
     def __init__(self, address: str, observer: ProtocolWorker) -> None:
         self._address = address
@@ -72,18 +73,19 @@ class Traffic:
             self._overwrite()
             self._use_blocks()
             self._subscribe()
-            one.admit(self._new()).get()  # whose lock ends with its session
+            # The lock of this request ends with its session.
+            one.admit(self._new()).get()
 
     def _new(self) -> list[int]:
         return tokens(next(self._numbers))
 
     def _evict(self, worker: ProtocolWorker) -> None:
-        """More than the pool can hold, and the first of it again."""
+        """Publishes more than the pool can hold, then the first prompts again."""
         worker.cache(self._new(), expected_reuse="EXPECTED_REUSE_ENDED")
         prompts = [self._new() for _ in range(POOL_PAGES // PAGES)]
         for prompt in [*prompts, *prompts[:4]]:
             worker.finish(worker.admit(prompt).get(), prompt)
-        # At once, more than the watermark keeps free.
+        # This allocation takes more pages at once than the watermark keeps free.
         room = worker.call("AllocatePages", pages=POOL_PAGES // 2)
         worker.call("FreePages", page_ids=room.page_ids)
         assert worker.call("Evict", pages=1).evicted_pages == 1
@@ -91,7 +93,8 @@ class Traffic:
     def _hit(self, worker: ProtocolWorker) -> None:
         prompt = self._new()
         worker.cache(prompt)
-        worker.cache(prompt)  # once more: duplicates
+        # The second insert makes duplicates.
+        worker.cache(prompt)
         for asked in (prompt, prompt + self._new()):
             worker.unlock(worker.admit(asked).get())
         worker.call("MatchPrefixes", queries=[{"tokens": prompt}])
@@ -108,7 +111,8 @@ class Traffic:
         worker.unlock(worker.admit(prompt, namespace=GOLD).get())
 
     def _wait(self, owner: ProtocolWorker, other: ProtocolWorker) -> None:
-        """Waits that end in each of the three ways."""
+        """Makes a request wait until its time is over, until the prompt is published,
+        and until the owner gives up."""
         published, given_up = self._new(), self._new()
         held = owner.admit(published).get()
         late = other.admit(published, pending_wait_ms=1).get()
@@ -129,8 +133,10 @@ class Traffic:
         return answer
 
     def _fail(self, worker: ProtocolWorker) -> None:
-        worker.failure("AllocatePages", pages=POOL_PAGES)  # more than there are
-        worker.failure("AllocatePages", pages=POOL_PAGES - 1)  # some are held
+        # The pool has fewer pages.
+        worker.failure("AllocatePages", pages=POOL_PAGES)
+        # Some of these pages are held.
+        worker.failure("AllocatePages", pages=POOL_PAGES - 1)
         worker.failure("Unlock", lock_ids=[12345])
 
     def _repeat(self, worker: ProtocolWorker) -> None:
@@ -141,12 +147,13 @@ class Traffic:
         assert pages[0] == pages[1]
 
     def _use_blocks(self) -> None:
-        """Evicts blocks for each reason, and meets each end of a reservation."""
+        """Evicts blocks for each reason, and brings about each end of a reservation."""
         prompt = next(self._numbers)
         with Client(self._address) as client:
             memory = client.attach_memory()
             small, large = client.open_kinds([spec("s", MIB // 8), spec("l", MIB)])
-            store(client, memory, 1, small, keys(48, prompt))  # 32 have room
+            # The memory has room for 32 of these 48 blocks.
+            store(client, memory, 1, small, keys(48, prompt))
             store(client, memory, 1, large, keys(2, prompt))
             client.lookup_blocks([of(small, keys(48, prompt))])
             client.acquire_blocks(2, [of(large, keys(2, prompt))])
@@ -161,19 +168,19 @@ class Traffic:
             client.reset_kinds([small.number])
 
     def _operate(self, newest: ProtocolWorker) -> None:
-        """Takes the locks of the session that was opened last."""
+        """Releases the locks of the session that was opened last."""
         newest.call("Lock", tokens=self._new())
         locks = newest.call("ListLocks").locks
         number = max(lock.session_number for lock in locks)
         newest.call("ReleaseLocks", session_number=number)
 
     def _subscribe(self) -> None:
-        """Everything is announced to a router that comes; it leaves again."""
+        """Connects a router that receives all cached blocks, and disconnects it."""
         router = Pandoctl(self._address)("watch", "--kv-events", KV_EVENTS, "-n", 1)
         assert router.code == 0, router.err
 
     def _overwrite(self) -> None:
-        """Writes to a page that is cached, as no worker may."""
+        """Writes to a page that is cached, which no worker may do."""
         with Client(self._address) as worker, worker.attach_pool() as pool:
             prompt = self._new()
             pages = worker.allocate_pages(PAGES)
@@ -184,8 +191,12 @@ class Traffic:
 
 @contextlib.contextmanager
 def traffic(pandod: Pandod, tcp: str, folder: Path) -> Iterator[Traffic]:
-    """Beside it: a lock that is held, a request that waits for its owner, a worker that
-    is cut off, whose pages stay in quarantine, and a router that listens."""
+    """Yields the traffic, with four other things beside it.
+
+    They are a lock that is held, a request that waits for the lock's owner, a router
+    that listens, and two workers that are cut off and whose pages and blocks stay in
+    quarantine.
+    """
     prompt = tokens(0)
     cutter = Cutter(folder / "cutter", tcp)
     with (

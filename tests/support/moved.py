@@ -1,4 +1,4 @@
-"""Tiers of a pandod whose pages are copied by a pando-mover."""
+"""A pandod whose tiers' pages are copied by a pando-mover."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,13 +8,13 @@ from metrics_page import MetricsPage
 from mover_process import MoverProcess
 from tiered import Tiered
 
-# The tiers, by the options that make them.
+# The options that make each tier.
 HOST = {"tier_host_bytes": "4MiB"}
 DISK = {"tier_disk_bytes": "4MiB"}
 
 
 class Moved(Tiered):
-    """A pool in host memory, so that its pages can be looked at."""
+    """A pandod with a mover and a pool in host memory, so tests can read pages."""
 
     def __init__(self, start: Callable, folder: Path, **options: object) -> None:
         socket = folder / "mover.sock"

@@ -11,7 +11,7 @@ from pandod_process import binary
 
 
 class MoverProcess:
-    """A pando-mover of a device, from start() on."""
+    """The pando-mover of a device; its process runs from start() on."""
 
     def __init__(self, socket: Path, log: Path, device: str = "host") -> None:
         self._command = [
@@ -28,13 +28,13 @@ class MoverProcess:
             )
 
     def start_and_copy(self, **environment: str) -> None:
-        """Returns when it is about to say that it copies."""
+        """Starts the process, and returns when it logs that it copies for a pandod."""
         before = self.welcomes()
         self.start(**environment)
         eventually(lambda: self.welcomes() > before)
 
     def welcomes(self) -> int:
-        """How often it began to copy for a pandod."""
+        """Returns how often the mover began to copy for a pandod."""
         return len(re.findall("copies \\d+ shards of", self.log()))
 
     def freeze(self) -> None:

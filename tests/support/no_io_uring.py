@@ -1,4 +1,4 @@
-"""A library that is preloaded into a process to refuse io_uring to it."""
+"""A library that refuses io_uring to the process that preloads it."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 
 
 def without_io_uring(folder: Path, environment: dict[str, str]) -> dict[str, str]:
-    """The environment, with this preloaded, too."""
+    """Returns the environment with the library added to those that it preloads."""
     libraries = [preload(_SOURCE, folder)["LD_PRELOAD"]]
     if "LD_PRELOAD" in environment:
         libraries.append(environment["LD_PRELOAD"])

@@ -1,4 +1,4 @@
-"""The package pando_server with the programs that were built, as its wheel has them."""
+"""The package pando_server with the built programs, laid out as in its wheel."""
 
 import shutil
 import sys
@@ -10,7 +10,7 @@ SOURCES = REPOSITORY / "deploy" / "wheel" / "src" / "pando_server"
 
 
 def put_into(folder: Path) -> None:
-    """`folder` belongs into PYTHONPATH."""
+    """Puts the package into `folder`, which belongs into PYTHONPATH."""
     shutil.copytree(SOURCES, folder / "pando_server")
     programs = folder / "pando_server" / "bin"
     programs.mkdir()
@@ -19,6 +19,6 @@ def put_into(folder: Path) -> None:
 
 
 def command(*arguments: object) -> list[str]:
-    """The command `pando`, as the wheel's entry point runs it."""
+    """Returns the command `pando`, as the wheel's entry point runs it."""
     main = "import sys; from pando_server.command import main; sys.exit(main())"
     return [sys.executable, "-c", main, *map(str, arguments)]

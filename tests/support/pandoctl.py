@@ -25,10 +25,10 @@ class Answer:
 
 
 class Pandoctl:
-    """Calls pandoctl for one pandod, which PANDO_ADDRESS names."""
+    """Calls of pandoctl to one pandod, which PANDO_ADDRESS names."""
 
     def __init__(self, address: str, run_by: Sequence[str] = ()) -> None:
-        """`run_by` is a command that runs another."""
+        """Sets the pandod up; `run_by` is a command that runs pandoctl."""
         self._run_by = run_by
         self.program: Path = binary().with_name("pandoctl")
         self.environment = clean_environment() | {"PANDO_ADDRESS": address}
@@ -45,7 +45,7 @@ class Pandoctl:
         return Answer(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
-        """Runs on, with its stdout to read from."""
+        """Starts pandoctl and returns the process, whose stdout can be read."""
         return subprocess.Popen(
             self._command(arguments),
             env=self.environment,
@@ -55,7 +55,10 @@ class Pandoctl:
         )
 
     def on_terminal(self, *arguments: object, typed: str = "") -> Answer:
-        """The text that a person sees who types this; stdout and stderr are one."""
+        """Runs pandoctl on a terminal, and types `typed`.
+
+        Returns the text that a person sees as `out`, which has both stdout and stderr.
+        """
         with Terminal(self._command(arguments), self.environment) as terminal:
             terminal.type(typed)
             code = terminal.read_to_end()

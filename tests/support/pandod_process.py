@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).parents[2]
 PAGE_TOKENS = 16
 POOL_PAGES = 64
 READY_SECONDS = 30
-# Options that leave a pool open, with pool_bytes.
+# Options of a pool whose layout stays open, to use together with pool_bytes.
 OPEN = dict.fromkeys(
     ("pool_pages", "page_tokens", "layers", "heads", "head_size", "dtype")
 )
@@ -34,7 +34,7 @@ def binary() -> Path:
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment without what pandod would take for options."""
+    """Returns the environment without the variables that pandod takes for options."""
     return {k: v for k, v in os.environ.items() if not k.startswith("PANDO_")}
 
 
@@ -42,7 +42,7 @@ class Pandod:
     """One pandod process on a Unix socket; kill() and start() make a new epoch."""
 
     def __init__(self, folder: Path, **options: object) -> None:
-        """`options` are pandod's, with underscores; None leaves one out."""
+        """Takes pandod's `options`, with underscores; the value None leaves one out."""
         self.socket = folder / "pando.sock"
         self.memory_socket = folder / "memory.sock"
         self.address = f"unix:{self.socket}"
@@ -107,7 +107,7 @@ class Pandod:
         return self._log_path.read_text()
 
     def events(self) -> list[dict[str, Any]]:
-        """The lines of the log that are complete."""
+        """Returns the complete lines of the log."""
         whole_lines, _, _ = self.log().rpartition("\n")
         return [json.loads(line) for line in whole_lines.splitlines()]
 
@@ -134,7 +134,7 @@ class Pandod:
         self._log.close()
 
     def close_in_order(self) -> None:
-        """Also fails if the process crashed, or reports an error as it ends."""
+        """Stops the process; fails if it crashed or reports an error as it ends."""
         try:
             code = self.stop() if self.running else self._process.returncode
             assert code in (0, -signal.SIGKILL), f"ended with {code}: {self.log()}"
@@ -143,7 +143,7 @@ class Pandod:
 
 
 def refused_start(folder: Path, *arguments: str, **environment: str) -> str:
-    """The words of a pandod that cannot start with these options."""
+    """Returns the output of a pandod that cannot start with these options."""
     refused = subprocess.run(
         [binary(), f"--socket={folder}/pando.sock", "--http=", *arguments],
         env=clean_environment() | environment,
@@ -157,7 +157,7 @@ def refused_start(folder: Path, *arguments: str, **environment: str) -> str:
 
 @contextlib.contextmanager
 def serving(folder: Path, **options: object) -> Iterator[Pandod]:
-    """A pandod that does not wait for its workers when it is stopped at the end."""
+    """Runs a pandod that is stopped at the end without waiting for its workers."""
     server = Pandod(folder, **({"drain_timeout": "0s"} | options))
     server.start()
     try:

@@ -1,7 +1,7 @@
 """Python environments of pinned packages, kept outside the clone.
 
-They are in ${PANDO_CACHE:-~/.cache/pando}, under the hash of their lock file, so that
-only the first run downloads.
+The environments are in ${PANDO_CACHE:-~/.cache/pando}, under the hash of their lock
+file, so that only the first run downloads packages.
 """
 
 import fcntl
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 class EnvironmentMissing(Exception):
-    """The packages cannot be had here; says why."""
+    """The error that the packages cannot be had here; its message says why."""
 
 
 def cache_folder() -> Path:
@@ -22,7 +22,10 @@ def cache_folder() -> Path:
 
 
 def pinned_environment(kind: str, lock_file: Path) -> Path:
-    """The folder of the environment with what `lock_file` names, made if need be."""
+    """Returns the environment with the packages of `lock_file`, and makes it if needed.
+
+    Raises EnvironmentMissing if pip cannot install the packages.
+    """
     digest = hashlib.sha256(lock_file.read_bytes()).hexdigest()[:16]
     folder = cache_folder() / kind / f"{lock_file.stem}-{digest}"
     complete = folder / ".complete"
@@ -43,7 +46,7 @@ def site_packages(environment: Path) -> Path:
 def _make(folder: Path, lock_file: Path) -> None:
     print(f"making {folder}", file=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)
-    # The lock file names everything, so that nothing has to be resolved.
+    # The lock file names every package, so pip has no dependencies to resolve.
     install = [folder / "bin/python", "-m", "pip", "install", "--quiet", "--no-deps"]
     install += ["--disable-pip-version-check", "--requirement", lock_file]
     for command in ([sys.executable, "-m", "venv", folder], install):

@@ -1,4 +1,4 @@
-"""Pod Security's profile "restricted", and what Pando asks for beyond it."""
+"""Pod Security's profile "restricted", and the rules that Pando adds to it."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ VOLUMES = {"configMap", "emptyDir", "ephemeral", "persistentVolumeClaim", "secre
 
 
 def violations(pod: dict) -> list[str]:
-    """The parts of a pod's specification that are refused, in words."""
+    """Returns, in words, the parts of a pod's specification that are refused."""
     return [*_of_pod(pod), *(v for c in containers(pod) for v in _of_container(pod, c))]
 
 
@@ -39,7 +39,7 @@ def _of_container(pod: dict, container: dict) -> Iterator[str]:
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    # Nothing else, so that nothing takes back what the pod says.
+    # The whole context is compared, so no other field can undo the pod's settings.
     if container.get("securityContext") != expected:
         yield f"securityContext of {name}"
     if any("hostPort" in port for port in container.get("ports", [])):

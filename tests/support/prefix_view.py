@@ -14,7 +14,7 @@ from pando_kv import (
 
 class PrefixView:
     def __init__(self) -> None:
-        # Each with the tokens of its page.
+        # The blocks, each with the tokens of its page.
         self.blocks: dict[bytes, tuple[int, ...]] = {}
         self._parents: dict[bytes, bytes] = {}
         self.last: Event | None = None
@@ -22,7 +22,7 @@ class PrefixView:
         self.losses = 0
 
     def take(self, events: Iterable[Event]) -> None:
-        """Replays; each event must fit what is known."""
+        """Replays events, and checks that each fits the blocks that are known."""
         for event in events:
             if isinstance(event, BlocksStored):
                 self._store(event)

@@ -1,4 +1,4 @@
-"""C sources of which a process loads the library before all others."""
+"""Libraries that are compiled from C and preloaded into a process."""
 
 import subprocess
 from pathlib import Path
@@ -7,7 +7,7 @@ _FLAGS = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
 
 
 def preload(source: Path, folder: Path) -> dict[str, str]:
-    """Compiles the source into the folder: the environment that loads it."""
+    """Compiles the source into the folder; returns the environment that preloads it."""
     library = folder / source.with_suffix(".so").name
     subprocess.run(["cc", *_FLAGS, "-o", library, source], check=True)
     return {"LD_PRELOAD": str(library)}

@@ -1,4 +1,4 @@
-"""How much memory a process has."""
+"""The memory that a process uses."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ MEBIBYTE = 1 << 20
 
 
 def memory_of(pid: int, which: str) -> int:
-    """Bytes that a process has (VmRSS), or had at most (VmHWM)."""
+    """Returns the bytes that a process has (VmRSS), or had at most (VmHWM)."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(which):
             return int(line.split()[1]) * 1024

@@ -1,4 +1,4 @@
-"""Prometheus' own programs, and a Prometheus that scrapes what a test says."""
+"""Prometheus' own programs, and a Prometheus that scrapes for a test."""
 
 import contextlib
 import json
@@ -20,7 +20,8 @@ LIMIT_SECONDS = 30
 
 
 def prometheus_tool(name: str) -> str:
-    """A program of Debian's package prometheus, where tools/setup.sh puts it."""
+    """Returns the path of a program of Debian's package prometheus, where
+    tools/setup.sh puts it or in PATH; skips the test without one."""
     local = REPOSITORY / "build" / "prometheus" / "usr" / "bin" / name
     path = str(local) if local.exists() else shutil.which(name)
     if path is None:
@@ -29,29 +30,29 @@ def prometheus_tool(name: str) -> str:
 
 
 def promtool(*arguments: str | Path) -> None:
-    """Fails with what promtool finds wrong."""
+    """Runs promtool, and fails with the errors that it finds."""
     command = [prometheus_tool("promtool"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 class Prometheus:
-    """The API of one that runs."""
+    """The API of a Prometheus that runs."""
 
     def __init__(self, address: str) -> None:
         self._address = address
 
     def query(self, expr: str) -> list[dict]:
-        """The samples now, each with `metric` (its labels) and `value`."""
+        """Returns the present samples, each with `metric` (its labels) and `value`."""
         return self.get("query", query=expr)["result"]
 
     def query_range(self, expr: str, start: float, end: float) -> list[dict]:
-        """One value a second in `values` of each series."""
+        """Returns the series, each with one value a second in `values`."""
         answer = self.get("query_range", query=expr, start=start, end=end, step=1)
         return answer["result"]
 
     def get(self, path: str, **parameters: object) -> Any:
-        """The data of an answer of its API; an error fails with what it says."""
+        """Returns the data of an answer of the API; fails with the text of an error."""
         query = urllib.parse.urlencode(parameters)
         url = f"http://{self._address}/api/v1/{path}?{query}"
         try:
@@ -77,7 +78,7 @@ class Prometheus:
 
 @contextlib.contextmanager
 def scraping(config: Path, folder: Path) -> Iterator[Prometheus]:
-    """A Prometheus with this configuration, which keeps its data in the folder."""
+    """Runs a Prometheus with this configuration, which keeps its data in the folder."""
     address = free_address()
     log_path = folder / "prometheus.log"
     command = [
@@ -85,7 +86,7 @@ def scraping(config: Path, folder: Path) -> Iterator[Prometheus]:
         f"--config.file={config}",
         f"--storage.tsdb.path={folder / 'data'}",
         f"--web.listen-address={address}",
-        # Where alerts link to.
+        # The shipped alerts link to these pages.
         f"--web.user-assets={REPOSITORY / 'docs'}",
         "--log.level=warn",
     ]

@@ -9,7 +9,7 @@ Tokens = npt.NDArray[np.uint32]
 
 
 def prompt(pages: int, start: int = 0) -> Tokens:
-    """Counts up; another start gives other tokens."""
+    """Returns tokens that count up; another start gives other tokens."""
     return np.arange(start, start + pages * PAGE_TOKENS, dtype=np.uint32)
 
 
@@ -19,7 +19,7 @@ def admit_and_publish(
     after: PrefixHandle | None = None,
     namespace: Namespace | None = None,
 ) -> Insert:
-    """A request from admission to finish, whose prompt ends with a whole page."""
+    """Runs a request from admission to publication; its prompt ends a whole page."""
     bigram = namespace is not None and namespace.bigram
     units = max(0, len(tokens) - bigram)
     match = client.match_prefix(

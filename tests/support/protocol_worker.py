@@ -1,4 +1,4 @@
-"""A session that makes the protocol's calls, with each field as a test says."""
+"""A session that makes the protocol's calls with the fields that a test gives."""
 
 import contextlib
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _SERVICES = {
 
 
 class Call(Protocol):
-    """One that may still run, made by this process or by another."""
+    """A call that may still run, made by this process or by another."""
 
     def answer(self) -> bytes: ...
 
@@ -47,7 +47,7 @@ class Answer:
         return self.kind.FromString(self.call.answer())
 
     def failure(self) -> tuple[str, str]:
-        """The gRPC code and the reason."""
+        """Returns the gRPC code and the reason."""
         return self.call.failure()
 
     def is_here(self) -> bool:
@@ -60,7 +60,7 @@ class ProtocolWorker:
         self.session_id = session_id
 
     def start(self, method: str, **fields: Any) -> Answer:
-        """Calls "Insert", say, in this session."""
+        """Starts a call of a method, for example "Insert", in this session."""
         service = _SERVICES[method]
         messages = _MESSAGES[service]
         request = getattr(messages, f"{method}Request")(**fields)
@@ -73,16 +73,16 @@ class ProtocolWorker:
         return self.start(method, **fields).get()
 
     def failure(self, method: str, **fields: Any) -> tuple[str, str]:
-        """The gRPC code and the reason."""
+        """Makes a call that must fail; returns the gRPC code and the reason."""
         return self.start(method, **fields).failure()
 
     def admit(self, tokens: list[int], **fields: Any) -> Answer:
-        """Locks what is cached of the tokens and reserves pages for the rest."""
+        """Starts a match that locks cached tokens and reserves pages for the rest."""
         fields = {"lock": True, "reserve_tokens": len(tokens)} | fields
         return self.start("MatchPrefix", tokens=tokens, **fields)
 
     def finish(self, admission: Any, tokens: list[int]) -> Any:
-        """Publishes the tokens of an admission and gives back what it took."""
+        """Publishes the tokens of an admission, and releases its lock."""
         return self.call(
             "Insert",
             lock_id=admission.lock_id,
@@ -105,7 +105,7 @@ class ProtocolWorker:
         return self.call("Insert", tokens=tokens, page_ids=allocated.page_ids, **fields)
 
     def cached(self, tokens: list[int], **fields: Any) -> int:
-        """How many of the tokens are cached. Changes nothing."""
+        """Returns how many of the tokens are cached, and changes nothing."""
         match = self.call("MatchPrefix", tokens=tokens, touch=False, **fields)
         return match.matched_tokens
 

@@ -23,7 +23,7 @@ class RunningCall:
         return self._future.result()
 
     def failure(self) -> tuple[str, str]:
-        """The gRPC code and the reason; without a reason, the code again."""
+        """Returns the gRPC code and the reason, or the code twice without a reason."""
         error = self._future.exception()
         assert isinstance(error, grpc.RpcError), "the call succeeded"
         return error.code().name, from_rpc_error(error).reason
@@ -39,7 +39,7 @@ class RunningCall:
 
 
 class RunningStream:
-    """A stream of both ends, which is sent one message after the other."""
+    """An open stream in both directions, to which a test sends messages one by one."""
 
     def __init__(self, method: grpc.StreamStreamMultiCallable, metadata: Any) -> None:
         self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -57,7 +57,7 @@ class RunningStream:
         return next(self._answers)
 
     def failure(self) -> tuple[str, str]:
-        """The code and the reason that it ends with, after any answers."""
+        """Reads any last answers; returns the code and reason of the stream's end."""
         try:
             answers = list(self._answers)
         except grpc.RpcError as error:
@@ -81,11 +81,11 @@ class RawCalls:
         self._channel = grpc.insecure_channel(address, options)
 
     def unary(self, method: str, request: Message | bytes = b"") -> bytes:
-        """The answer of "pando.v1.PrefixCache/Insert", say."""
+        """Returns the answer of a method, for example "pando.v1.PrefixCache/Insert"."""
         return self.start(method, request).answer()
 
     def failure(self, method: str, request: Message | bytes) -> tuple[str, str]:
-        """The gRPC code and the reason; without a reason, the code again."""
+        """Returns the gRPC code and the reason, or the code twice without a reason."""
         return self.start(method, request).failure()
 
     def start(self, method: str, request: Message | bytes) -> RunningCall:
@@ -98,7 +98,7 @@ class RawCalls:
     def stream_failure(
         self, method: str, *requests: Message | bytes
     ) -> tuple[str, str]:
-        """The same of a stream that ends after these requests."""
+        """Returns the code and the reason of a stream's end after these requests."""
         call = self._channel.stream_stream(f"/{method}")
         try:
             answers = list(
@@ -113,12 +113,12 @@ class RawCalls:
         raise AssertionError(f"{method} answered {answers}")
 
     def open_stream(self, method: str) -> "RunningStream":
-        """A stream of which neither end is closed yet."""
+        """Opens a stream, both of whose directions stay open."""
         return RunningStream(self._channel.stream_stream(f"/{method}"), self._metadata)
 
     @contextlib.contextmanager
     def session(self, resume: int = 0) -> Iterator[int]:
-        """The id of a session, which ends in order with the block."""
+        """Yields the id of a session, which ends in order with the block."""
         requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         first = session_pb2.OpenSessionRequest(resume_session_id=resume)
         requests.put(first.SerializeToString())

@@ -1,6 +1,7 @@
-"""A gRPC client that obeys HTTP/2, and no more than that.
+"""A gRPC client that obeys HTTP/2 and no further rule.
 
-Its calls are sent whole or in part, and their answers are read only once it lets them.
+The client sends calls whole or in part, and the peer may send the answers' messages
+only after read_answers().
 """
 
 import socket
@@ -15,14 +16,16 @@ _INITIAL_WINDOW = 4
 _FIRST_WINDOW = 65_535
 _FRAME_BYTES = 16_384
 _ENOUGH = 1 << 24
-# Seconds without a window after which a stop is taken for that of flow control.
+# After so many seconds without a window, flow control counts as what stopped a call.
 _PATIENCE = 1.0
 _CANCEL = 8
 
 
 class RawHttp2:
-    """One connection to a Unix socket. Until `read_answers` its peer may send no byte
-    of an answer's message."""
+    """One connection to a Unix socket, with a thread that reads.
+
+    The peer may send no byte of an answer's message until `read_answers`.
+    """
 
     def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -32,9 +35,9 @@ class RawHttp2:
         self._window_of_new = _FIRST_WINDOW
         self._calls = 0
         self.ended = 0
-        """Calls whose end was received."""
+        """The number of calls whose end was received."""
         self.received: Counter[int] = Counter()
-        """Bytes of the answer of each stream."""
+        """The received bytes of the answer of each stream."""
         self._socket.sendall(_PREFACE)
         self._send(_SETTINGS, 0, 0, struct.pack(">HI", _INITIAL_WINDOW, 0))
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -49,8 +52,11 @@ class RawHttp2:
         self._socket.close()
 
     def start(self, method: str, request: bytes, *, is_whole: bool = True) -> int:
-        """Begins a call, and sends as much of it as the peer takes, but for the last
-        byte unless it is whole. Returns how many bytes of it the peer took."""
+        """Begins a call, and sends as much of it as the peer takes.
+
+        A call that is not whole stays without its last byte. Returns how many bytes of
+        the call the peer took.
+        """
         stream = 2 * self._calls + 1
         self._calls += 1
         self._send(_HEADERS, _END_HEADERS, stream, _headers_of(method))
@@ -130,7 +136,7 @@ def _headers_of(method: str) -> bytes:
         "te": "trailers",
         "content-type": "application/grpc",
     }
-    # HPACK: literals without indexing.
+    # The headers are HPACK literals without indexing.
     return b"".join(
         b"\0"
         + bytes([len(name)])

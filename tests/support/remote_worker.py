@@ -1,10 +1,11 @@
 """A worker in a process of its own that makes the calls a test tells it to make.
 
-The process has mapped the pool, so that pandod sees its death at once.
+The process has mapped the pool, so pandod sees its death at once.
 
 usage of the program: remote_worker.py ADDRESS
-It prints its session id, then answers each line "METHOD REQUEST" with "ok ANSWER" or
-"failed CODE REASON"; the messages are in hexadecimal.
+
+The program prints its session id. It then answers each line "METHOD REQUEST" with "ok
+ANSWER" or "failed CODE REASON"; the messages are in hexadecimal.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from raw_calls import RawCalls, RunningCall
 
 
 class RemoteCall:
-    """One call of another process. It makes one at a time."""
+    """One call of another process, which makes one call at a time."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process

@@ -17,9 +17,10 @@ LIMIT_SECONDS = 30
 
 @dataclass(frozen=True)
 class Sandbox:
-    """Sees nothing but a root that it cannot write to, and one folder that it can.
+    """A place for processes that see only a read-only root and one writable folder.
 
-    It is not root and has no capabilities, and is alone in its PID, IPC and network.
+    Each process is not root, has no capabilities, and is alone in its PID, IPC and
+    network namespaces.
     """
 
     root: Path
@@ -33,7 +34,7 @@ class Sandbox:
 
     @contextlib.contextmanager
     def running(self, *command: str) -> Iterator["FirstProcess"]:
-        """The command as process number 1; it is killed if it is still there."""
+        """Runs the command as process number 1, and kills it at the end."""
         info, for_bwrap = os.pipe()
         with open(info) as told:
             process = subprocess.Popen(
@@ -71,14 +72,14 @@ class FirstProcess:
         pytest.fail(f"it has ended, and said: {said}")
 
     def stop(self, signal: int) -> tuple[int, str]:
-        """The exit status, and what it wrote to stderr."""
+        """Sends the signal; returns the exit status and what was written to stderr."""
         os.kill(self.pid, signal)
         _, errors = self.bwrap.communicate(timeout=LIMIT_SECONDS)
         return self.bwrap.returncode, errors
 
 
 def give_to_user(folder: Path) -> None:
-    """Lets the process in a sandbox write to the folder."""
+    """Lets a sandboxed process write to the folder."""
     if os.geteuid() == 0:
         os.chown(folder, USER, USER)
 

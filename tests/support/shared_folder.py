@@ -1,4 +1,4 @@
-"""A pandod whose tier is a folder that others share."""
+"""A pandod whose tier is a folder that several pandods share."""
 
 import os
 from contextlib import ExitStack
@@ -8,11 +8,12 @@ from pandod_process import serving
 from stalled_disk import StalledDisk
 from tiered import Tiered
 
-_FILES = "*/*/*/[!.]*"  # model, namespace, the beginning of the name, the block
+# The levels are the model, the namespace, the beginning of the name, and the block.
+_FILES = "*/*/*/[!.]*"
 
 
 class Sharing(Tiered):
-    """One of those that share."""
+    """One of the pandods that share the folder."""
 
     def __init__(self, start, folder: Path, **options: object) -> None:
         super().__init__(
@@ -27,7 +28,7 @@ class Sharing(Tiered):
         )
 
     def held_pages(self) -> int:
-        # Unlike a glob, this may run while files are erased.
+        # Unlike a glob, os.walk may run while files are erased.
         return sum(
             not name.startswith(".")
             for _, _, names in os.walk(self.folder)
@@ -39,7 +40,7 @@ class Sharing(Tiered):
 
 
 def block_files(folder: Path) -> list[Path]:
-    """The files of blocks, the beginnings of prompts first."""
+    """Returns the files of blocks; those of prompts' beginnings come first."""
     return sorted(folder.glob(_FILES), key=_last_use, reverse=True)
 
 
@@ -61,7 +62,7 @@ class Machines:
         return Sharing(self._serving, self.shared, **options)
 
     def start_stallable(self, **options: object) -> tuple[Sharing, StalledDisk]:
-        """One whose shared folder a test stalls, for this one alone."""
+        """Starts a pandod; returns it with a disk that stalls for it alone."""
         sharing = self.start(**options)
         disk = StalledDisk(self._folder)
         self._stack.callback(disk.go_on)

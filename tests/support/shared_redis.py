@@ -1,4 +1,4 @@
-"""Several pandod that share a store of Redis or Valkey."""
+"""Several pandods that share a store of Redis or Valkey."""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,13 +9,13 @@ from tiered import Tiered
 
 
 def with_options(url: str, **options: object) -> str:
-    """The address of a store, with options in it."""
+    """Returns the address of a store with options in it."""
     given = [f"{name.replace('_', '-')}={value}" for name, value in options.items()]
     return "?".join([url, "&".join(given)] if given else [url])
 
 
 class Sharing(Tiered):
-    """One of those that share."""
+    """One of the pandods that share the store."""
 
     def __init__(
         self, start, server: RedisServer | RedisCluster, **options: object
@@ -43,7 +43,7 @@ class Machines:
         self.url = url
 
     def start_with(self, **options: object) -> Sharing:
-        """Starts one with these options in the address of the store."""
+        """Starts a pandod with these options in the address of the store."""
         return self.start(tier_shared=with_options(self.url, **options))
 
     def start(self, **options: object) -> Sharing:

@@ -9,7 +9,7 @@ _SOURCE = Path(__file__).with_suffix(".c")
 
 
 class ShiftedClock:
-    """Give `environment` to the process; see shifted_clock.c."""
+    """The clock of a process started with `environment`; see shifted_clock.c."""
 
     def __init__(self, folder: Path) -> None:
         self._offset = folder / "clock_offset"
@@ -19,6 +19,6 @@ class ShiftedClock:
         }
 
     def set(self, seconds: float) -> None:
-        """The difference to the system's clock, from now on."""
+        """Sets how far the clock is ahead of the system's, from now on."""
         with self._offset.open("r+b" if self._offset.exists() else "wb") as file:
             file.write(struct.pack("=q", int(seconds * 1e9)))

@@ -8,18 +8,18 @@ _SOURCE = Path(__file__).with_suffix(".c")
 
 
 class StalledDisk:
-    """Give `environment` to the process; see stalled_disk.c."""
+    """The disk of a process that is started with `environment`; see stalled_disk.c."""
 
     def __init__(self, folder: Path) -> None:
         self._flag = folder / "disk_is_stalled"
         self.environment = preload(_SOURCE, folder) | {"STALLED_DISK": str(self._flag)}
 
     def stall(self, after: int = 0) -> None:
-        """From now on, or once so many reads and writes are let through."""
+        """Stalls the disk after `after` more reads and writes."""
         self._flag.write_text(str(after))
 
     def is_reached(self) -> bool:
-        """Whether all that was let through has been used up."""
+        """Returns whether as many reads and writes passed as stall() allowed."""
         return self._flag.read_text().strip() == "0"
 
     def go_on(self) -> None:

@@ -1,4 +1,4 @@
-"""A pandod that stands still."""
+"""A pandod that is stopped by SIGSTOP."""
 
 import contextlib
 import os
@@ -21,7 +21,7 @@ def stopped(pandod: Pandod) -> Iterator[None]:
 
 
 def is_stopped(pandod: Pandod) -> bool:
-    """Whether all its threads are, which go on for a moment after the signal."""
+    """Returns whether all threads are stopped, which takes a moment."""
     tasks = Path(f"/proc/{pandod.pid}/task").glob("*/stat")
     states = {task.read_text().rpartition(")")[2].split()[0] for task in tasks}
     return states == {"T"}

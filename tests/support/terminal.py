@@ -8,7 +8,7 @@ _LIMIT_SECONDS = 60
 
 
 class Terminal:
-    """stdin, stdout and stderr are one terminal; used in a `with` block."""
+    """A program whose stdin, stdout and stderr are one terminal, for a `with` block."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._terminal, inner = pty.openpty()
@@ -22,17 +22,18 @@ class Terminal:
         os.write(self._terminal, text.encode())
 
     def read_until(self, text: str) -> None:
-        """Reads on until it has been seen, after what was read before."""
+        """Reads until the text appears after the text that was read before."""
         begin = len(self.seen)
         while text not in self.seen[begin:]:
             self._read()
 
     def read_to_end(self) -> int:
-        """Reads on until the program ends; returns its exit status."""
+        """Reads until the program ends; returns its exit status."""
         try:
             while True:
                 self._read()
-        except OSError:  # nobody holds the other side any more
+        # The read fails once no process has the other end open.
+        except OSError:
             return self._process.wait(_LIMIT_SECONDS)
 
     def _read(self) -> None:

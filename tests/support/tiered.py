@@ -1,4 +1,4 @@
-"""A pandod with a disk tier, and what tests do with it."""
+"""A pandod with a disk tier, and the steps that tests take with it."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,11 +15,12 @@ from stalled_disk import StalledDisk
 
 PAGES = 12
 PROMPT = np.arange(PAGES * PAGE_TOKENS, dtype=np.uint32)
-WAIT_MS = 60_000  # which no test needs
+# No test waits that long.
+WAIT_MS = 60_000
 
 
 class Tiered:
-    """A pandod with a disk tier, and what a worker does with it."""
+    """A pandod with a disk tier, and the calls of a worker to it."""
 
     def __init__(self, start, folder: Path, **options: object) -> None:
         self.folder = folder
@@ -52,8 +53,10 @@ class Tiered:
         return self.figure("pages")
 
     def cache(self, tokens: np.ndarray, seed: int, **stated: str) -> np.ndarray:
-        """Computes a prompt, and returns once the tier has it. `stated` is what the
-        worker says of its model."""
+        """Computes a prompt, and returns once the tier has it.
+
+        `stated` is what the worker says of its model. Returns the bytes of the pages.
+        """
         with self.client() as client, client.attach_pool(**stated) as pool:
             before = self.held_pages()
             match = client.match_prefix(tokens, lock=True, reserve_tokens=tokens.size)
@@ -65,13 +68,13 @@ class Tiered:
             return contents(pool, client, pages)
 
     def store(self, tokens: np.ndarray, seed: int) -> np.ndarray:
-        """Computes a prompt, which is then in the tier alone."""
+        """Computes a prompt and evicts it, so that only the tier has it."""
         computed = self.cache(tokens, seed)
         self.evict(tokens.size // PAGE_TOKENS)
         return computed
 
     def await_idle(self) -> None:
-        """The tier holds no lock, so that all can be evicted."""
+        """Waits until the tier holds no lock, so that every page can be evicted."""
         with protocol_worker(self.pandod.address) as observer:
             eventually(lambda: observer.stats().locks == 0)
 
@@ -82,7 +85,7 @@ class Tiered:
     def read(
         self, tokens: np.ndarray = PROMPT, **stated: str
     ) -> tuple[int, np.ndarray]:
-        """The matched tokens, and the bytes of their pages."""
+        """Returns the number of matched tokens, and the bytes of their pages."""
         with self.client() as client, client.attach_pool(**stated) as pool:
             match = client.match_prefix(tokens, lock=True, pending_wait=WAIT_MS / 1000)
             with match.lock:
@@ -107,7 +110,7 @@ def contents(pool, client: Client, pages: np.ndarray) -> np.ndarray:
 
 
 def wait_for(worker: ProtocolWorker, tokens: np.ndarray, **fields: Any) -> Answer:
-    """Starts a match that locks, and waits until what is on disk is loaded."""
+    """Starts a match that locks, and that waits until blocks on disk are loaded."""
     return worker.start(
         "MatchPrefix", tokens=tokens, lock=True, pending_wait_ms=WAIT_MS, **fields
     )

@@ -1,6 +1,8 @@
-"""A worker process over the pool's torch tensors, one step for each line it reads.
+"""A worker process over the pool's torch tensors.
 
-It answers each line with a line of JSON. usage: torch_worker.py ADDRESS
+The process does one step for each line it reads, and answers with a line of JSON.
+
+usage: torch_worker.py ADDRESS
 """
 
 import json
@@ -20,7 +22,7 @@ class TorchWorker:
         page_tokens = self.client.pool.layout.page_tokens
         self.tokens = np.arange(PAGES * page_tokens, dtype=np.uint32)
         self.pool = self.views = None
-        # The elements of each page of the prompt are made from one of these numbers.
+        # Each number is the value of the elements of one page of the prompt.
         self.written = range(1, PAGES + 1)
 
     def attach(self) -> None:
@@ -28,7 +30,7 @@ class TorchWorker:
         self.views = self.pool.torch()
 
     def publish(self) -> list[int]:
-        """Writes the pages of the prompt, and inserts them."""
+        """Writes the prompt's pages, inserts them, and returns their ids."""
         pages = self.client.allocate_pages(PAGES)
         for page, value in zip(pages.tolist(), self.written, strict=True):
             for layer in range(self.client.pool.layout.layers):
@@ -39,7 +41,7 @@ class TorchWorker:
         return pages.tolist()
 
     def match(self) -> bool:
-        """Whether the prompt is cached, and every element is what was published."""
+        """Returns whether the prompt is cached with all elements as published."""
         pages = self.client.match_prefix(self.tokens).page_ids.tolist()
         return len(pages) == PAGES and self._holds(pages)
 
@@ -47,18 +49,18 @@ class TorchWorker:
         return self.client.evict(PAGES)
 
     def load(self) -> bool:
-        """Waits for a tier, and sees whether every element is what was published."""
+        """Loads the prompt from a tier; returns whether it is as published."""
         match = self.client.match_prefix(self.tokens, lock=True, pending_wait=60)
         with match.lock:
             pages = match.page_ids.tolist()
             return len(pages) == PAGES and self._holds(pages)
 
     def read(self) -> bool:
-        """Whether the first pages hold what was published, without asking pandod."""
+        """Returns whether the first pages are as published, without asking pandod."""
         return self._holds(range(1, PAGES + 1))
 
     def write_on(self) -> int:
-        """Kernels write to reserved pages from now on; how many pages."""
+        """Starts kernels that write to reserved pages for ever; returns the count."""
         pages = torch.from_numpy(self.client.allocate_pages(10).astype(np.int64))
         keys = self.views.keys(0)
         pages = pages.to(keys.device)
@@ -71,7 +73,7 @@ class TorchWorker:
         return len(pages)
 
     def attach_often(self) -> list[int]:
-        """Free bytes of the device, before and after."""
+        """Attaches a thousand times; returns the free bytes before and after."""
         self.client.attach_pool().close()
         before = torch.cuda.mem_get_info()[0]
         for _ in range(1000):
@@ -80,7 +82,7 @@ class TorchWorker:
         return [before, torch.cuda.mem_get_info()[0]]
 
     def attach_again(self) -> bool:
-        """Whether the pool is mapped where it was before."""
+        """Attaches the pool again; returns whether its addresses are the old ones."""
         before = self.pool.addresses
         self.views = None
         self.pool.close()

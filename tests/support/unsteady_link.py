@@ -1,4 +1,4 @@
-"""The way from a browser to pandod, where some requests are late or lost."""
+"""The way from a browser to pandod, on which some requests are late or lost."""
 
 import contextlib
 import re
@@ -12,14 +12,14 @@ _PIECE = 65536
 
 
 class UnsteadyLink:
-    """Asks pandod for each connection's one request, as `treat` lets it.
+    """A relay of the one request of each connection to pandod, as `treat` allows it.
 
-    `treat` gets the path and how often it has been asked for, and is called between
-    connecting to pandod and asking; what is lost is answered with nothing.
+    `treat` gets the path and how often it was requested. It is called after connecting
+    to pandod and before the request is sent. A lost request gets an empty answer.
     """
 
     def __init__(self, http: str, treat: Callable[[str, int], bool]) -> None:
-        """`treat` says whether the request arrives."""
+        """Listens; `treat` returns whether the request arrives."""
         host, port = http.split(":")
         self._server = (host, int(port))
         self._treat = treat
@@ -28,7 +28,8 @@ class UnsteadyLink:
         self.asked: Counter[str] = Counter()
 
     def serve(self) -> None:
-        with contextlib.suppress(OSError):  # it was closed
+        # close() was called.
+        with contextlib.suppress(OSError):
             while True:
                 connection, _ = self._listener.accept()
                 threading.Thread(
@@ -41,7 +42,8 @@ class UnsteadyLink:
 
     def _pass_on(self, browser: socket.socket) -> None:
         with browser, contextlib.suppress(OSError):
-            request = browser.recv(_PIECE)  # a browser sends its head at once
+            # A browser sends the head of a request in one piece.
+            request = browser.recv(_PIECE)
             if not request:
                 return
             path = REQUEST_LINE.match(request)[1].decode()

@@ -1,4 +1,4 @@
-"""Connecting as another user, which only root can."""
+"""Connections as another user, which only root can make."""
 
 import contextlib
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-# A user who is neither root nor anybody in particular.
+# The id of a user that is not root and owns nothing.
 STRANGER = 54321
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be others")
 
 
 @contextlib.contextmanager
 def acting_as(uid: int) -> Iterator[None]:
-    """The connections that this process makes meanwhile are that user's."""
+    """Makes all connections inside the block as the user `uid`."""
     os.seteuid(uid)
     try:
         yield
@@ -25,7 +25,7 @@ def acting_as(uid: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter."""
+    """Yields a folder that every user may enter."""
     with tempfile.TemporaryDirectory(prefix="pando_") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)

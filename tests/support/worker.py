@@ -1,7 +1,7 @@
 """A worker process that does one step of a request for each line it reads.
 
-It answers each line with a line of JSON: what it holds, or the reason of the error.
-Between steps it waits, so that it can be killed at a known point.
+The process answers each line with a line of JSON: what it holds, or the reason of the
+error. Between two steps it waits, so a test can kill it at a known point.
 
 usage: worker.py ADDRESS FIRST_TOKEN
 """
@@ -45,36 +45,36 @@ class Worker:
         self.pages = self.client.allocate_pages(count).tolist()
 
     def write(self) -> None:
-        """From now on it never stops writing, until it has to publish."""
+        """Starts to write to the reserved pages, until the worker publishes them."""
         self._writer.start()
 
     def fork(self) -> None:
-        """A child that never stops writing, whatever becomes of this process."""
+        """Starts a child process that writes for ever, even after its parent ends."""
         self.child = os.fork()
         while self.child == 0:
             for page in self.pages:
                 self._fill(page, 0.25)
 
     def insert(self) -> None:
-        """One chunk, after which the lock protects it."""
+        """Publishes one chunk, which the lock then protects."""
         self._publish(CHUNK_PAGES, relock=True)
 
     def finish(self) -> None:
-        """The rest, but for one page that is left over and freed."""
+        """Publishes the rest and frees the last page, which is left over."""
         left_over = self.pages[-1:]
         self._publish(len(self.pages) - 1, unlock=True, free_page_ids=left_over)
         self.pages = []
 
     def churn_on(self) -> None:
-        """From now on it makes requests, whatever comes of them."""
+        """Starts a thread that makes requests, whether they succeed or fail."""
         self.churn = Churn(self.client)
 
     def end_lost_session(self) -> None:
-        """It writes to none of its pages any more."""
+        """Ends the lost session, to whose pages this worker no longer writes."""
         self.client.end_session(self.lost.pop())
 
     def status(self) -> None:
-        """Only says what it holds."""
+        """Does nothing, so that the worker answers with what it holds."""
 
     def answer(self) -> dict:
         return {
@@ -124,7 +124,7 @@ class Churn:
         threading.Thread(target=self._run, daemon=True).start()
 
     def answer(self) -> dict:
-        """How many requests each generation of the session has finished; errors."""
+        """Returns the finished requests of each generation of the session; errors."""
         return {
             "finished": {str(k): v for k, v in self._generations.items()},
             "errors": sorted(self._errors),

@@ -1,4 +1,4 @@
-"""Real worker processes, one step of a request at a time."""
+"""Real worker processes, which do one step of a request at a time."""
 
 import json
 import os
@@ -10,23 +10,23 @@ from typing import Any
 
 import numpy as np
 
-# A worker's prompt: the pages that all workers share, all pages, those of a chunk.
+# The pages of a worker's prompt: those that all workers share, all, those of a chunk.
 SHARED_PAGES = 2
 PROMPT_PAGES = 8
 CHUNK_PAGES = 2
-# A worker's way through a request.
+# The steps of a worker in a request.
 STEPS = ["attach", "lock", "reserve", "write", "insert", "finish"]
 
 
 def prompt(page_tokens: int, first_token: int) -> np.ndarray:
-    """The shared pages, then tokens from `first_token` on."""
+    """Returns the tokens of the shared pages, then tokens from `first_token` on."""
     shared = np.arange(SHARED_PAGES * page_tokens, dtype=np.uint32)
     own = np.arange((PROMPT_PAGES - SHARED_PAGES) * page_tokens, dtype=np.uint32)
     return np.concatenate([shared, own + np.uint32(first_token)])
 
 
 class WorkerProcess:
-    """A worker in a process of its own; used in a `with` block."""
+    """A worker in a process of its own, for a `with` block."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class WorkerProcess:
         )
 
     def do(self, *steps: str) -> Any:
-        """Goes these steps; returns what the worker answered to the last."""
+        """Makes the worker do these steps; returns its answer to the last one."""
         for step in steps:
             self._process.stdin.write(step + "\n")
             self._process.stdin.flush()

@@ -1,8 +1,8 @@
-"""All threads of a pandod at once, under the thread sanitizer: `make test-tsan`.
+"""A run of all threads of pandod at once, under the thread sanitizer: `make test-tsan`.
 
-They are its own threads that are looked at: polling, timers, events, those for routers
-too, disk tier, regret meter, process watcher, memory socket, acceptors, HTTP and log. A
-race ends pandod with a status that the test does not take. Without the sanitizer it would
+The run exercises pandod's own threads: polling, timers, events, those for routers too,
+disk tier, regret meter, process watcher, memory socket, acceptors, HTTP and log. A race
+ends pandod with a status that the test rejects. Without the sanitizer the test would
 show nothing, so pytest does not collect it by itself.
 """
 
@@ -36,7 +36,7 @@ Deed = Callable[[], None]
 
 @contextmanager
 def again_and_again(*deeds: Deed) -> Iterator[None]:
-    """Each on a thread of its own, until the block ends; at least once."""
+    """Repeats each deed on its own thread until the block ends, but at least once."""
     is_over = threading.Event()
     failed: list[BaseException] = []
 
@@ -87,7 +87,7 @@ def watch_events(pandod: Pandod) -> None:
 
 
 def follow_as_a_router(events: str, replays: str) -> None:
-    """Learns what is cached, then asks for all of that again."""
+    """Learns which blocks are cached, then asks for all of them again."""
     with Subscriber(events) as subscriber:
         announced = subscriber.next().sequence
         assert replay(replays, announced)[0].sequence == announced
@@ -95,7 +95,7 @@ def follow_as_a_router(events: str, replays: str) -> None:
 
 
 def wait_for_the_disk(pandod: Pandod, random: np.random.Generator) -> None:
-    """A prompt that others cached, and that was evicted since, maybe."""
+    """Waits for a prompt that another worker may have cached, now perhaps evicted."""
     prompt = random_prompt(random, PAGE_TOKENS)
     with Client(pandod.address) as client:
         match = client.match_prefix(
@@ -115,14 +115,15 @@ def ask_as_an_operator(pandod: Pandod) -> None:
 
 
 def die(pandod: Pandod) -> None:
-    """A worker that is killed with the pool mapped, locks held and pages reserved."""
+    """Kills a worker that has the pool mapped, holds a lock and has reserved pages."""
     with WorkerProcess(pandod.address) as worker:
         worker.do("attach", "lock", "reserve")
 
 
 def read_options_again(pandod: Pandod) -> None:
     os.kill(pandod.pid, signal.SIGHUP)
-    time.sleep(0.05)  # a pace, which nothing waits for
+    # The pause sets the pace; nothing waits for it.
+    time.sleep(0.05)
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +134,7 @@ def sanitizer(monkeypatch) -> None:
 
 @contextmanager
 def load(pandod: Pandod) -> Iterator[None]:
-    """Workers that check every page they read, for SECONDS; waits for their end."""
+    """Runs workers that check every page they read, and waits until they end."""
     commands = [
         [sys.executable, LOAD_CLIENT, pandod.address, str(seed), "0", str(SECONDS)]
         for seed in range(2)

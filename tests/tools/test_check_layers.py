@@ -1,4 +1,4 @@
-"""The check of layers, on trees that obey its tables, and on others."""
+"""The check of layers, on trees that obey its tables and on trees that do not."""
 
 import subprocess
 import sys
@@ -10,7 +10,10 @@ from pandod_process import REPOSITORY
 
 @pytest.fixture
 def check(tmp_path):
-    """Checks a tree of files with one include each: its exit status and lines."""
+    """Returns a function that checks a tree of files with one include each.
+
+    The function returns the exit status and the lines of the output.
+    """
 
     def run(includes: dict[str, str]) -> tuple[int, list[str]]:
         for file, header in includes.items():

@@ -1,4 +1,4 @@
-"""bench/gpu/machine.py, as far as it runs without a GPU."""
+"""The parts of bench/gpu/machine.py that run without a GPU."""
 
 import subprocess
 import sys

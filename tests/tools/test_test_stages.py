@@ -80,7 +80,7 @@ def test_what_passes_exits_with_zero(run_stages):
 
 
 def test_a_build_is_made_while_its_stage_runs_and_is_no_stage(run_stages, tmp_path):
-    # Neither ends without the other.
+    # Each of the two targets ends only if the other runs.
     done = run_stages("waits+meets")
     assert done.returncode == 0
     assert rows(done.stdout) == {"waits": ["ok", "-", "-", "-"]}

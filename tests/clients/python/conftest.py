@@ -1,4 +1,4 @@
-"""A real pandod for the tests that talk to one."""
+"""Fixtures for tests that call a real pandod."""
 
 import pytest
 from cutter import Cutter
@@ -17,7 +17,7 @@ def pandod(tmp_path):
 
 @pytest.fixture
 def client(pandod):
-    """A session; at the end of the test, the index must still be sound."""
+    """Yields a client with a session; the index must be sound when the test ends."""
     with Client(pandod.address, name="test") as client:
         yield client
         assert client.check_invariants() == []
@@ -25,7 +25,7 @@ def client(pandod):
 
 @pytest.fixture
 def cutter(pandod, tmp_path):
-    """A way to that pandod which can be cut, or lose what goes over it."""
+    """Yields a proxy to pandod that can cut the connection or drop its bytes."""
     with Cutter(tmp_path / "cutter.sock", pandod.socket) as cutter:
         yield cutter
 
@@ -37,7 +37,7 @@ def http():
 
 @pytest.fixture(params=[True, False], ids=["lane", "grpc"])
 def caller(request, pandod):
-    """A client on each transport."""
+    """Yields a client that calls over a lane, then one that calls over gRPC."""
     with Client(pandod.address, name="caller", lane=request.param) as client:
         assert client.transport == ("lane" if request.param else "grpc")
         yield client

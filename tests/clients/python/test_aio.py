@@ -31,7 +31,8 @@ def test_both_clients_have_the_same_calls():
     asynchronous = calls(AsyncClient)
     del asynchronous["connect"]
     synchronous = calls(Client)
-    del synchronous["begin_insert"]  # asyncio has tasks for that
+    # A task of asyncio replaces `begin_insert`.
+    del synchronous["begin_insert"]
     assert asynchronous == synchronous
 
 
@@ -107,7 +108,7 @@ def test_many_tasks_share_a_client(pandod):
 
 
 def _admissions(client, index):
-    """Calls that bring a lock, a page or both, each with what gives those back."""
+    """Yields calls that take a lock, a page or both, each with its clean-up."""
     tokens = [index] * PAGE_TOKENS
 
     async def give_back(match):
@@ -120,7 +121,7 @@ def _admissions(client, index):
 
 
 async def _cancelled_at_random(client, random_numbers):
-    """Cancels many admissions, at any of the ten or so loop turns that one takes."""
+    """Cancels many admissions after 1 to 12 loop turns; each takes about ten."""
     for index in range(200):
         for admission, give_back in _admissions(client, index):
             task = asyncio.create_task(admission)
@@ -147,7 +148,7 @@ def test_what_cancelled_admissions_bring_is_given_back(tmp_path):
             await _cancelled_at_random(client, random.Random(0))
             await asyncio.to_thread(_wait_until_nothing_is_held, server)
 
-    # Enough pages for all at once.
+    # The pool has enough pages for all admissions at once.
     with serving(tmp_path, pool_pages=1024) as server:
         asyncio.run(run(server))
 

@@ -1,4 +1,4 @@
-"""A worker attaches a pool of its layout and model, or is told what differs."""
+"""Attaching a pool with the right or a wrong layout and model, and the refusals."""
 
 import shlex
 
@@ -35,7 +35,7 @@ def test_a_worker_may_state_its_model_alone(tmp_path):
 
 
 def test_a_worker_whose_model_is_configured_otherwise_is_refused(tmp_path):
-    """The first that states a digest says whose KV the pool has."""
+    """The first worker that states a digest sets the digest of the pool."""
     with serving(tmp_path) as pandod, Client(pandod.address) as client:
         client.attach_pool().close()
         client.attach_pool(model_digest="theta 1e4").close()
@@ -117,7 +117,7 @@ def test_a_worker_that_does_not_fit_is_told_all_that_differs_and_the_pandod_that
         "page_tokens is 32, the pool's is 16; page_format is 'a b', the pool's is ''; "
         "model is 'other', the pool's is ''"
     )
-    # The line is that of a pandod that such a worker attaches to.
+    # The refusal prints a command line for a pandod that this worker can attach to.
     _, *flags = shlex.split(line)
     given = dict(zip(flags[::2], flags[1::2], strict=True))
     options = {name.strip("-").replace("-", "_"): v for name, v in given.items()}

@@ -1,4 +1,4 @@
-"""Several calls with one doorbell, or in one call of gRPC."""
+"""Several calls sent with one doorbell of a lane, or in one gRPC call."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Inserts that are begun, and whose answers are asked for later."""
+"""Inserts that a caller begins, and whose answers the caller reads later."""
 
 import os
 import signal
@@ -50,7 +50,7 @@ def test_a_later_call_finds_what_an_insert_that_was_begun_publishes(caller):
 
 
 def test_a_lock_that_would_move_is_refused(caller):
-    """The next chunk could be published at a lock that has not moved."""
+    """The next insert may begin only at a lock that the first one leaves alone."""
     match = admitted(caller, 1)
     with pytest.raises(ValueError, match="relock is set"):
         begun(caller, 1, match, relock=True)
@@ -83,7 +83,7 @@ def test_answers_that_are_not_asked_for_leave_nothing_held(caller):
         caller.begin_insert(
             prompt(1, which % 7)[:tokens], match.reserved_page_ids, **options
         )
-    # The stats do not come over the lane, and may overtake the last insert.
+    # The stats come over gRPC, so they may overtake the last insert on the lane.
     eventually(lambda: caller.stats().locks == 0)
 
 

@@ -23,7 +23,7 @@ def prompt(pages, start=0):
 
 
 def publish(client, tokens, **options):
-    """Caches the tokens; returns their pages."""
+    """Caches the tokens and returns their pages."""
     pages = client.allocate_pages(tokens.size // PAGE_TOKENS)
     client.insert(tokens, pages, **options)
     return pages

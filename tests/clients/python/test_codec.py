@@ -1,4 +1,4 @@
-"""Messages as tuples: the native codec, the one without it, and Protobuf agree."""
+"""Messages as tuples: the native codec, the Python codec and Protobuf agree."""
 
 import random
 
@@ -79,7 +79,7 @@ def random_values(descriptor, chance: random.Random) -> tuple[object, ...]:
 
 
 def plain(value: object) -> object:
-    """With lists in the place of arrays, so that it can be compared."""
+    """Returns the value with lists in place of arrays, so that tests can compare it."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Copies of many pieces at once, between host memory and a GPU or in the host's."""
+"""Copies of many pieces at once, within host memory or between it and a GPU."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def run(environment):
 
 @pytest.mark.parametrize("missing", ["", "cuMemcpyBatchAsync"])
 def test_pieces_reach_a_gpu_and_come_back(missing):
-    """With one call for all of them, or one for each with a driver that is older."""
+    """A driver without cuMemcpyBatchAsync gets one call for each piece."""
     settings = {"missing": missing} if missing else {}
     ran = run(cuda_stand_in.environment(devices=1, **settings))
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""A failed call becomes the error that its reason, or else its code, stands for."""
+"""Errors of failed calls, which the reason or else the code of the status selects."""
 
 import asyncio
 import pickle
@@ -34,7 +34,7 @@ CASES = [
 
 
 def _fail(request: bytes, context: grpc.ServicerContext) -> bytes:
-    """Fails with the code, reason and ErrorInfo domain named in the request."""
+    """Fails with the code, reason and ErrorInfo domain that the request names."""
     code, reason, domain = request.decode().split()
     status = status_pb2.Status(message="why")
     status.details.add().Pack(

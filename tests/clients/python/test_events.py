@@ -1,4 +1,4 @@
-"""Watching what enters and leaves the cache, against a real pandod."""
+"""Events of a real pandod about prompts that enter and leave the cache."""
 
 import asyncio
 import itertools
@@ -122,7 +122,7 @@ def test_a_replay_of_the_events_gives_what_is_cached(client):
             if rng.random() < 0.3:
                 client.evict(rng.randint(1, 4))
             else:
-                # Few starts, so that prompts share prefixes.
+                # The prompts have only four starts, so they share prefixes.
                 start = rng.randint(0, 3) * 10_000
                 tokens = prompt(rng.randint(1, 6), start)
                 tokens[rng.randrange(len(tokens)) :] += rng.randint(0, 2)

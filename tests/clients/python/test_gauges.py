@@ -1,4 +1,4 @@
-"""The page of counts that is read without a call."""
+"""The page of gauges that clients read without a call."""
 
 from eventually import eventually
 from lanes import needs_lane

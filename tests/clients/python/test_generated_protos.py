@@ -1,4 +1,4 @@
-"""The committed protobuf code is what proto/ generates, and keeps to itself."""
+"""The committed protobuf code matches proto/ and stays private to the package."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""A call that begins at a handle gives what the whole prompt gives."""
+"""Calls that begin at a handle give the same answers as calls with the whole prompt."""
 
 import dataclasses
 import pickle
@@ -267,7 +267,7 @@ def test_a_page_that_another_request_computes_is_pending_in_its_score(client):
 
 
 def _random_prompt(rng: random.Random) -> np.ndarray:
-    """One of few token values, so that prompts share prefixes of any length."""
+    """Returns a prompt of few token values, so prompts share prefixes of any length."""
     tokens = np.zeros(rng.randint(0, 8 * PAGE_TOKENS), np.uint32)
     for _ in range(rng.randint(0, 2)):
         if tokens.size:
@@ -276,7 +276,7 @@ def _random_prompt(rng: random.Random) -> np.ndarray:
 
 
 def _compare(client: Client, tokens, namespace, handle, max_tokens) -> None:
-    """A handled match, score and lock against those of the whole prompt."""
+    """Checks a match, score and lock at a handle against those of the prompt."""
     whole = client.match_prefix(
         tokens, namespace=namespace, max_tokens=max_tokens, touch=False
     )
@@ -301,7 +301,7 @@ def test_a_handled_match_always_equals_the_match_of_the_whole_prompt(client, big
     print(f"seed {seed}")
     rng = random.Random(seed)
     namespace = Namespace(bigram=bigram)
-    # Each with the prompt that it is a handle of; many will be gone.
+    # The list pairs each handle with its prompt; many handles will be gone later.
     handles = []
     fallbacks = 0
     for _ in range(400):

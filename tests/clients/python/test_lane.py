@@ -1,5 +1,4 @@
-"""Calls over shared memory: the same as over gRPC, and what becomes of those that the
-lane cannot carry."""
+"""Calls over shared memory answer as gRPC does; those that do not fit use gRPC."""
 
 import asyncio
 import subprocess
@@ -128,7 +127,8 @@ def test_a_request_is_admitted_and_published(caller):
     assert (match.matched_tokens, match.first_page) == (3 * PAGE_TOKENS, 3)
     assert (len(match.page_ids), len(match.reserved_page_ids)) == (0, 2)
     assert match.page_ids.dtype == match.reserved_page_ids.dtype == np.uint32
-    match.reserved_page_ids.sort()  # writable, and the caller's own
+    # The caller owns this array, so the caller can write to it.
+    match.reserved_page_ids.sort()
     with caller.lock(longer) as lock:
         assert lock.locked_tokens == 3 * PAGE_TOKENS
     caller.insert(
@@ -215,7 +215,7 @@ def test_the_rates_of_calls_hold_on_a_lane(tmp_path):
 
 @pytest.fixture
 def small(tmp_path, http):
-    """A pandod whose lanes have room for little."""
+    """Yields a pandod whose lanes have little room."""
     with serving(
         tmp_path, http=http, lane_bytes=16 << 10, pool_pages=2 * PAGES_OF_A_LARGE_PROMPT
     ) as pandod:

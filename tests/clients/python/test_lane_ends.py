@@ -1,4 +1,4 @@
-"""Ends of either side of a lane, and many threads on one."""
+"""Lanes whose client or pandod ends, and many threads on one lane."""
 
 import contextlib
 import signal
@@ -59,7 +59,7 @@ def test_calls_under_way_when_pandod_is_killed_end_and_go_on_with_the_next(tmp_p
 
     def work(number: int) -> None:
         while not is_over.is_set():
-            # Any other error ends the test.
+            # Every other kind of error fails the test.
             with contextlib.suppress(UnavailableError, SessionLostError):
                 admit_and_publish(client, prompt(3, start=1000 * number))
                 served[number] += 1
@@ -116,10 +116,11 @@ def test_an_answer_that_is_read_when_its_memory_is_gone_is_asked_for_again(tmp_p
         batch = client.batch()
         answer = batch.match_prefix(prompt(2))
         batch.begin()
-        # Calls are answered in order, so the batch is now.
+        # pandod answers calls in order, so this answer means that the batch is
+        # answered.
         client.match_prefix(prompt(1))
         lane_in_place_of(client, pandod)
-        # There is no further lane until the memory of the first one is taken back.
+        # pandod opens another lane only once it has taken back the first lane's memory.
         eventually(lambda: lane_in_place_of(client, pandod).is_open)
         assert answer.result().matched_tokens == 2 * PAGE_TOKENS
 

@@ -1,5 +1,4 @@
-"""How pandod waits for the next call of a lane: it spins only for callers on other
-CPUs, and not for long."""
+"""The spinning of pandod on a lane: only for callers on another CPU, and briefly."""
 
 import contextlib
 import os
@@ -16,17 +15,17 @@ from prompts import prompt
 
 pytestmark = needs_lane
 
-# Much longer than a call takes.
+# The spin is much longer than a call takes.
 SPIN = "10ms"
 CALLS = 50
-# A call comes in a spin as soon as both CPUs are free for a moment.
+# A call arrives during a spin as soon as both CPUs are free for a moment.
 MOST_ROUNDS = 2000
 CPUS = sorted(os.sched_getaffinity(0))
 
 
 @contextlib.contextmanager
 def on_cpu(cpu: int) -> Iterator[None]:
-    """This thread, and all that it starts, runs there."""
+    """Runs this thread and everything that it starts on one CPU."""
     os.sched_setaffinity(0, {cpu})
     try:
         yield
@@ -89,11 +88,11 @@ def lane_thread(pandod: Pandod) -> Path:
 
 
 def lane_thread_sleeps(pandod: Pandod) -> bool:
-    # The state follows the name, which is in parentheses.
+    # The state follows the name, which stands in parentheses.
     state = (lane_thread(pandod) / "stat").read_text().rpartition(") ")[2][0]
     return state == "S"
 
 
 def time_on_cpu(pandod: Pandod) -> str:
-    """In nanoseconds; what it waited for the CPU; how often it was given it."""
+    """Returns nanoseconds run, nanoseconds waited for a CPU, and time slices."""
     return (lane_thread(pandod) / "schedstat").read_text()

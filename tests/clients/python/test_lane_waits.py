@@ -1,4 +1,4 @@
-"""Waiting for answers on a lane: threads, tasks, interrupts."""
+"""Threads and tasks that wait for answers on a lane, and interrupts of such waits."""
 
 import asyncio
 import subprocess
@@ -92,7 +92,7 @@ def test_what_an_interrupted_call_waited_for_is_not_taken_later(pandod, client, 
     first = client.match_prefix(prompt(1), lock=True, reserve_tokens=PAGE_TOKENS)
     with interrupted_when(lambda: client.stats().waiting_matches == 1):
         caller.match_prefix(prompt(1), lock=True, reserve_tokens=64, pending_wait=LONG)
-    # Nothing waits any more, though nothing was published.
+    # The interrupted call waits no longer, although no page was published.
     eventually(lambda: client.stats().waiting_matches == 0)
     client.free_pages(first.reserved_page_ids)
     first.lock.release()
@@ -114,7 +114,7 @@ def test_tasks_wait_for_many_answers_at_once(pandod, client):
             ]
             while client.stats().waiting_matches < 30:
                 await asyncio.sleep(0.01)
-            # The loop runs meanwhile, and other calls are answered.
+            # The loop keeps running meanwhile, and pandod answers other calls.
             assert (await worker.match_prefix(prompt(2))).matched_tokens == 0
             client.insert(
                 prompt(1), first.reserved_page_ids, lock=first.lock, unlock=True
@@ -156,7 +156,7 @@ def test_what_a_cancelled_task_was_to_bring_is_given_back(pandod, client):
 
 
 class LaneOfOneAnswer:
-    """Stands in for a lane: its first answer comes at the worst moment."""
+    """A stand-in for a lane whose first answer comes just before the caller sleeps."""
 
     def __init__(self):
         self.changed = threading.Condition()
@@ -211,7 +211,8 @@ def test_an_answer_that_comes_before_its_task_sleeps_wakes_it():
         finally:
             other.cancel()
             await asyncio.wait([other])
-            with lane.changed:  # lets the thread end
+            # One more answer lets the waiting thread end.
+            with lane.changed:
                 lane.answers += 1
                 lane.changed.notify_all()
 

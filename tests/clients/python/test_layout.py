@@ -1,4 +1,4 @@
-"""The client computes strides and fingerprints exactly as pandod does."""
+"""Strides and fingerprints of layouts, which client and pandod compute alike."""
 
 import hashlib
 from dataclasses import fields

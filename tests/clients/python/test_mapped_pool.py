@@ -53,7 +53,7 @@ def memfd(size):
 
 
 class MemorySocket:
-    """Answers one peer with these parts, the descriptors on the first one."""
+    """A memory socket that sends one peer `parts`, the first with all of `fds`."""
 
     def __init__(self, path, parts, fds=()):
         self.path = str(path)
@@ -98,7 +98,7 @@ def attach(path, description, parts, fds=()):
 
 @pytest.fixture
 def no_leaks():
-    """Fails if the test leaves descriptors of a pool's memory open."""
+    """Fails if the test leaves open descriptors of a pool's memory."""
     before = open_memory()
     yield
     assert open_memory() == before
@@ -192,14 +192,14 @@ def test_shards_that_were_not_described_are_refused(tmp_path, no_leaks, sizes):
 
 @pytest.fixture
 def crowd(tmp_path):
-    """Listens, accepts no connection, and has its queue full."""
+    """Yields a listening socket that accepts no connection and has a full queue."""
     path = str(tmp_path / "crowded")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen(0)
         with contextlib.suppress(BlockingIOError):
             while True:
-                # Closed, it still stands in the queue until it is accepted.
+                # A closed connection stays in the queue until it is accepted.
                 with socket.socket(socket.AF_UNIX) as waiting:
                     waiting.setblocking(False)
                     waiting.connect(path)

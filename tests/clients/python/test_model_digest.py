@@ -1,4 +1,4 @@
-"""The digest that engines state of a model, beside its name."""
+"""The digest of a model's configuration, which engines state beside its name."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ LLAMA = {
 
 
 class Configuration:
-    """A part of a model's, as transformers has it."""
+    """A model's configuration as transformers presents it."""
 
     def to_dict(self):
         return LLAMA
@@ -46,7 +46,7 @@ def test_what_determines_kv_makes_another_digest(fields, chosen):
 
 
 def test_each_process_has_the_same_digest():
-    """Sets and hashes of texts have another order in each."""
+    """Sets iterate, and texts hash, in another order in each process."""
     program = (
         "from pando_kv._model_digest import model_digest;"
         "print(model_digest({1: {'a', 'b', 'c'}}))"

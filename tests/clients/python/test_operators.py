@@ -1,4 +1,4 @@
-"""The calls for operators, against a real pandod."""
+"""The calls for operators on a real pandod."""
 
 import asyncio
 
@@ -27,7 +27,7 @@ LORA = Namespace("lora", "a tenant")
 
 @pytest.fixture
 def filled(client):
-    """Three pages in the default namespace, one in another."""
+    """Returns a client that cached three pages by default and one in LORA."""
     admit_and_publish(client, prompt(3))
     admit_and_publish(client, prompt(1), namespace=LORA)
     return client
@@ -132,7 +132,7 @@ def test_what_has_ended_is_not_retained(client):
 
 
 def test_the_length_of_the_output_tells_reuse_what_comes_back(client):
-    """Short outputs come back once, long ones never; the pages are all alike."""
+    """Prompts with short outputs come back once, those with long outputs never."""
     client.set_eviction_policy("reuse")
 
     def serve(start: int, output_tokens: int) -> None:
@@ -305,7 +305,8 @@ def test_an_operator_asks_without_a_session(pandod, filled):
             lock.release()
         events = operator.watch_events()
     for _ in events:
-        pass  # it ends, with the operator
+        # The stream ends when the operator is closed.
+        pass
 
 
 def test_an_operator_of_an_absent_server_is_told_so_by_its_calls(tmp_path):

@@ -1,4 +1,4 @@
-"""An admission that waits for a page that another one computes."""
+"""Admissions that wait for a page that another worker computes."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ def owner(pandod):
 
 
 def _outcome(client, resolve):
-    """The admission that waits until `resolve` is called."""
+    """Returns the answer of an admission that waits until `resolve` is called."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(admit, client, pending_wait=LONG)
         eventually(lambda: client.stats().waiting_matches == 1)
@@ -102,7 +102,7 @@ def test_waits_beyond_the_limit_are_refused(client):
 
 @pytest.fixture(params=[pytest.param(True, marks=needs_lane), False], ids=TRANSPORTS)
 def with_lane(request):
-    """Tests that ask for it are run on each transport."""
+    """Runs the tests that ask for this fixture on each transport."""
     return request.param
 
 
@@ -134,7 +134,7 @@ def test_a_cancelled_admission_waits_no_longer(pandod, client, owner, with_lane)
             waiting = asyncio.create_task(admit(waiter, pending_wait=LONG))
             await _reaches(waiter, (1, 1, 2))
             await _cancelled([waiting])
-            # The owner has not published: nothing else ends the wait.
+            # The owner has not published, so only the cancellation can end the wait.
             await _reaches(waiter, (0, 1, 2))
 
     admit(owner)
@@ -144,13 +144,14 @@ def test_a_cancelled_admission_waits_no_longer(pandod, client, owner, with_lane)
 def test_an_admission_that_is_cancelled_as_its_wait_ends_leaves_nothing(
     pandod, client, owner, with_lane
 ):
-    """Whether it was carried out before the server heard of that or not."""
+    """pandod may carry out the admission before it hears of the cancellation."""
 
     async def steps(first):
         async with AsyncClient(pandod.address, lane=with_lane) as waiter:
             waiting = asyncio.create_task(admit(waiter, pending_wait=LONG))
             await _reaches(waiter, (1, 1, 2))
-            publish(owner, first)  # the loop does not run meanwhile
+            # The loop does not run during this blocking call.
+            publish(owner, first)
             await _cancelled([waiting])
             await _reaches(waiter, (0, 0, 0))
 
@@ -169,7 +170,7 @@ def test_more_cancelled_waits_than_a_lane_has_room_for_leave_nothing(
             await _reaches(waiter, (len(waits), 1, 2))
             await _cancelled(waits)
             await _reaches(waiter, (0, 1, 2))
-            # Their room on the lane is free again.
+            # The cancelled calls no longer take room on the lane.
             match = await waiter.match_prefix(prompt(1))
             assert match.matched_tokens == 0
 

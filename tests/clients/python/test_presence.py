@@ -1,5 +1,6 @@
-"""A client with `away_after`, and a pandod that is stopped or killed. Once it is away
-the timeout is made so long that a call which waits does not end."""
+"""A client with `away_after`, and a pandod that is stopped or killed. Once the
+client takes pandod for away, `away_after` becomes so long that a call which waits does
+not end."""
 
 import pytest
 from eventually import eventually
@@ -38,7 +39,7 @@ def test_while_pandod_is_away_no_call_is_made(pandod, worker, client):
             with pytest.raises(AwayError):
                 worker.allocate_pages(1)
     eventually(lambda: not worker.is_away)
-    # The one that found it away, or none.
+    # pandod may have carried out the one call that found it away.
     assert client.stats().counters.matches <= before + 1
     admit_and_publish(worker, prompt(1))
     assert client.stats().pages.reserved == 0
@@ -140,7 +141,7 @@ def test_a_refusal_is_an_answer(worker):
 def test_other_calls_are_made_as_ever(pandod, worker):
     with stopped(pandod):
         find_away(worker)
-    # Not a call of a request: it waits, and has its answer.
+    # This call is not a request's, so it waits and gets its answer.
     assert worker.stats().sessions >= 1
 
 

@@ -1,4 +1,4 @@
-"""Calls whose connection breaks act once; those without an answer leave nothing."""
+"""Calls whose connection breaks take effect once; unanswered ones leave nothing."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from prompts import admit_and_publish, prompt
 
 @pytest.fixture
 def worker(cutter):
-    """A client whose connection can be cut."""
+    """Yields a client whose connection can be cut."""
     with Client(cutter.address, name="worker", lane=False) as client:
         yield client
 
@@ -27,7 +27,7 @@ def _held(watcher):
 
 
 def _answer_lost(cutter, call, acted):
-    """The result of a call whose first answer is lost, after the server acted."""
+    """Returns the result of a call whose first answer was lost once it acted."""
     cutter.mute()
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(call)

@@ -1,5 +1,5 @@
-"""The calls of requests on a lane, which the native module makes in one step: what they
-send, what they make of the answer, and what they leave to Python."""
+"""The calls of requests on a lane, which the native module makes in one step: the bytes
+it sends, the results it builds, and the cases it leaves to Python."""
 
 import array
 import gc
@@ -41,7 +41,7 @@ NAMESPACE = Namespace("extra", "salt", bigram=True)
 
 
 class OpenLane:
-    """A lane of a client's session whose memory the test can read."""
+    """A lane of a client's session, with memory that the test can read."""
 
     def __init__(self, client: Client) -> None:
         connection = client._connection
@@ -62,7 +62,7 @@ class OpenLane:
         )
 
     def last_request(self) -> bytes:
-        """That of the first slot, which a lane with one call at a time uses."""
+        """Returns the request in the first slot; calls one at a time use this slot."""
         words = struct.unpack_from("<5I", self._memory, SLOTS)
         begin = ARENA + words[3]
         return self._memory[begin : begin + words[4]]
@@ -70,7 +70,7 @@ class OpenLane:
 
 @pytest.fixture
 def opened(client):
-    """In place of the client's own lane: of one session's lanes one is open."""
+    """Yields an OpenLane in place of the client's lane; a session has only one."""
     lane = OpenLane(client)
     yield lane
     lane.lane.close()
@@ -282,7 +282,7 @@ def test_an_insert_that_is_refused_leaves_its_lock_held(client):
 
 
 class InterruptedLock(Lock):
-    """As an interrupt comes, once, in the Python code that a call runs."""
+    """A lock that raises one interrupt in the Python code that a call runs."""
 
     is_interrupted = False
 
@@ -309,6 +309,6 @@ def test_a_kept_match_is_little_work_for_the_collector(client):
     gc.collect()
     before = len(gc.get_objects())
     kept = [client.match_prefix(prompt(2), lock=True) for _ in range(100)]
-    # The match, its lock, its handle, and what these hold.
+    # The collector tracks the match, its lock, its handle and the objects in them.
     assert len(gc.get_objects()) - before < 100 * 6
     client.unlock(*(match.lock for match in kept))

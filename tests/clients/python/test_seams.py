@@ -1,4 +1,4 @@
-"""The tables of seams: versions, and what each seam leans on in its engine."""
+"""The tables of seams: the engine versions, and the engine names each seam imports."""
 
 import ast
 import importlib
@@ -16,7 +16,8 @@ FOLDERS = {
     "sglang_prefix_cache": "sglang",
     "sglang_linker": "sglang/linker",
 }
-# Imported only where they are there, or before it is known whether Pando is chosen.
+# The adapters import these modules only where they exist, or before they know whether
+# Pando is chosen. The tables therefore leave them out.
 NOT_LEANT_ON = {
     "vllm.v1.kv_offload.cpu.host_register",
     "vllm.distributed.device_communicators.cuda_wrapper",

@@ -1,4 +1,4 @@
-"""The session of the synchronous client: its end, its breaks, a new pandod."""
+"""The session of the blocking client: its end, its breaks, and a restarted pandod."""
 
 import gc
 import subprocess
@@ -19,7 +19,7 @@ TOKENS = list(range(PAGE_TOKENS))
 
 
 class Losses:
-    """An on_session_lost that can be waited for."""
+    """An `on_session_lost` callback that a test can wait for."""
 
     def __init__(self):
         self.sessions = []

@@ -1,4 +1,4 @@
-"""Calls that end without an answer: the client brings them to an end."""
+"""Calls that end without an answer: the client settles their effects later."""
 
 import asyncio
 import contextlib
@@ -15,14 +15,14 @@ from stopped import stopped
 
 @pytest.fixture
 def worker(cutter):
-    """Has a connection whose requests can be lost."""
+    """Yields a client whose requests can be lost."""
     with Client(cutter.address, name="worker", lane=False) as client:
         yield client
 
 
 @contextlib.contextmanager
 def lost(cutter, worker):
-    """Calls that it sends meanwhile are not carried out."""
+    """Drops the requests that the worker sends inside the block."""
     cutter.deafen()
     try:
         with impatient(worker), pytest.raises(DeadlineError):
@@ -72,14 +72,14 @@ def test_nothing_is_inserted_after_a_lock_whose_end_is_not_known(
     assert match.lock.is_in_doubt
     with pytest.raises(LockInDoubtError, match="can only be released"):
         worker.insert(prompt(2)[PAGE_TOKENS:], [second], lock=match.lock, relock=True)
-    # The second page would have been found here.
+    # A wrongly inserted second page would be found here.
     assert client.match_prefix(prompt(2)[PAGE_TOKENS:]).matched_tokens == 0
     worker.insert((), (), lock=match.lock, unlock=True, free_page_ids=[second])
     eventually(lambda: held(client) == (0, 0))
 
 
 def test_what_can_be_published_no_more_is_freed(client, cutter, worker):
-    """The lock is gone before the insert reaches the server."""
+    """The lock is gone before the insert reaches pandod."""
     match = worker.match_prefix(prompt(2), lock=True, reserve_tokens=2 * PAGE_TOKENS)
     with lost(cutter, worker):
         worker.insert(prompt(2), match.reserved_page_ids, lock=match.lock, relock=True)
@@ -90,10 +90,11 @@ def test_what_can_be_published_no_more_is_freed(client, cutter, worker):
 def test_what_came_while_pandod_stood_still_is_given_back_after_many_other_calls(
     pandod, client, caller
 ):
-    """pandod no longer knows a repeat after so many: the first answer is taken."""
+    """pandod forgets old answers, so the client must use the first answer."""
     with impatient(caller):
         with stopped(pandod):
-            # So long that a repeat of the first one would have no answer, either.
+            # Five deadlines take so long that a repeat of the first call would also
+            # time out.
             for _ in range(5):
                 with pytest.raises(DeadlineError):
                     caller.allocate_pages(3)

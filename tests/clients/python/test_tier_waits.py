@@ -13,13 +13,15 @@ from pando_kv._tier_waits import TierWaits
 from pandod_process import PAGE_TOKENS, POOL_PAGES, Pandod
 from tiered import PAGES, PROMPT, stalled_tier
 
-SECONDS = 60.0  # which no test needs
-MOST = 32  # that wait at once
+# No test waits this long.
+SECONDS = 60.0
+# At most so many requests wait at once.
+MOST = 32
 
 
 @pytest.fixture
 def stallable(tmp_path):
-    """A pandod with a disk tier, and how to stall its disk."""
+    """Yields a pandod with a disk tier, and a way to stall its disk."""
 
     def start(**options):
         server = Pandod(tmp_path, **options)
@@ -52,13 +54,13 @@ def client(tiered):
 
 @pytest.fixture
 def on_disk_alone(tiered, disk):
-    """The prompt was computed, stored and evicted; the disk does not answer now."""
+    """Stores and evicts the prompt, then stalls the disk."""
     tiered.store(PROMPT, seed=1)
     disk.stall()
 
 
 class Asking:
-    """A scheduler, which asks in each step about the requests in its queue."""
+    """A scheduler that asks in each step about the requests in its queue."""
 
     def __init__(self, client, seconds=SECONDS):
         self.waits = TierWaits(client, seconds)
@@ -74,7 +76,7 @@ class Asking:
 
 
 class Engine:
-    """A scheduler whose requests run one after the other, each for some steps."""
+    """A scheduler that runs its requests one after the other, each for some steps."""
 
     STEPS = 5
 
@@ -128,7 +130,7 @@ def test_a_request_is_held_until_its_prompt_is_loaded(
     disk.go_on()
     eventually(lambda: not asking.holds())
     assert not asking.waits.is_held("1")
-    # It is locked until it is admitted.
+    # The prompt stays locked until the request is admitted.
     assert client.stats().locks == 1
     asking.waits.admitted("1")
     assert not asking.holds()
@@ -149,7 +151,7 @@ def test_what_the_disk_has_nothing_to_add_to_is_one_call(
     asking = Asking(client)
     eventually(lambda: not asking.holds())
     assert client.stats().counters.matches == before + 1
-    # Cached pages are not evicted for pages that others load.
+    # The cached prompt is locked, so loads for other requests cannot evict it.
     assert client.stats().locks == is_cached
     asking.waits.admitted("1")
     assert nothing_is_held(client)
@@ -172,7 +174,7 @@ def test_a_request_of_which_a_part_is_cached_is_held_for_the_rest(tiered, disk, 
 
 @pytest.mark.parametrize("is_on_disk", [False, True], ids=["nowhere", "on disk"])
 def test_what_another_worker_computes_is_not_waited_for(is_on_disk, tiered, client):
-    """It may be published only at the end of a long answer."""
+    """The other worker may publish only at the end of a long answer."""
     if is_on_disk:
         tiered.store(PROMPT, seed=1)
     match = client.match_prefix(PROMPT, lock=True, reserve_tokens=PROMPT.size)
@@ -245,7 +247,7 @@ def test_who_finds_too_many_waiting_waits_once_there_is_room(
 
 
 def test_loads_do_not_evict_each_other(tiered, client):
-    """Prompts on disk, twice as large as the pool together."""
+    """The prompts on disk are twice as large as the pool together."""
     pages = POOL_PAGES // 4
     prompts = [np.arange(pages * PAGE_TOKENS) + 10_000 * i for i in range(8)]
     for i, tokens in enumerate(prompts):
@@ -258,7 +260,7 @@ def test_loads_do_not_evict_each_other(tiered, client):
 
 
 def test_no_more_is_held_than_half_of_the_pool(tiered, client):
-    """The others stay in the queue, and come to their turn when some gave up."""
+    """The other requests stay in the queue until an earlier request is admitted."""
     pages = POOL_PAGES // 4
     prompts = [np.arange(pages * PAGE_TOKENS) + 10_000 * i for i in range(5)]
     for i, tokens in enumerate(prompts):
@@ -270,7 +272,7 @@ def test_no_more_is_held_than_half_of_the_pool(tiered, client):
 
     eventually(lambda: held() == [False, False, True, True, True])
     assert client.stats().pages.protected == 2 * pages
-    # One that no tier has does not stay with them.
+    # A request that no tier can serve does not stay in the queue with them.
     eventually(lambda: not asking.holds("unknown", prompts[0] + 5_000))
     asking.waits.admitted("0")
     eventually(lambda: held() == [False, False, False, True, True])

@@ -1,4 +1,4 @@
-"""The mapped pool as torch tensors, over host memory; skipped where torch is not."""
+"""The mapped pool as torch tensors over host memory; skipped without torch."""
 
 import os
 
@@ -42,7 +42,7 @@ def map_pool(dtype=DType.FLOAT32, order=LayoutOrder.LAYER_FIRST, device="host"):
     return MappedPool(description, epoch=1, memory=[(fd, size)])
 
 
-# Pages that only workers know the inside of have no keys and values.
+# Opaque pages have no keys and values, because only workers know their format.
 @pytest.mark.parametrize("dtype", [dtype for dtype in DType if dtype != DType.OPAQUE])
 @pytest.mark.parametrize("order", LayoutOrder)
 def test_tensors_are_the_memory_that_numpy_shows(dtype, order):

@@ -1,4 +1,4 @@
-"""The asyncio client has the calls of the blocking one, and says the same of them."""
+"""The asyncio client has the same calls and docstrings as the blocking client."""
 
 import inspect
 
@@ -7,8 +7,9 @@ from pando_kv import Client, Operator
 from pando_kv.aio import AsyncClient, AsyncOperator
 
 TWINS = [(Client, AsyncClient), (Operator, AsyncOperator)]
-# A session of asyncio is opened by an awaited call; it never takes pandod for away; and
-# a task begins an insert.
+# Only the asyncio client has `connect`, an awaited call that opens the session. Only
+# the blocking client has `is_away` and `begin_insert`; asyncio begins an insert as a
+# task.
 OF_ONE = {"connect", "is_away", "begin_insert"}
 
 

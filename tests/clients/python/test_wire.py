@@ -1,4 +1,4 @@
-"""Requests and responses are the bytes that protobuf itself would write and read."""
+"""Requests and responses in the same bytes that protobuf itself writes and reads."""
 
 import array
 

@@ -1,4 +1,4 @@
-"""A disk tier of a real pandod, and one whose disk a test stalls."""
+"""Fixtures for a real pandod with a disk tier whose disk a test can stall."""
 
 from collections.abc import Iterator
 
@@ -21,6 +21,6 @@ def tiered(start_pandod, tmp_path, request) -> Iterator[Tiered]:
 
 @pytest.fixture(params=[True, False], ids=["io_uring", "plain_calls"])
 def stallable(start_pandod, tmp_path, request) -> Iterator[tuple[Tiered, StalledDisk]]:
-    """A disk tier, and how to stall its disk."""
+    """Yields a disk tier, and a way to stall its disk."""
     with stalled_tier(start_pandod, tmp_path, request.param) as made:
         yield made

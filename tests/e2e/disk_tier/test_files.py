@@ -1,4 +1,4 @@
-"""The files of a tier: who finds what in them, and who may use them."""
+"""The files of a tier: the pages they keep, and the processes that may use them."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_a_new_process_finds_what_is_on_disk(start_pandod, tmp_path, end):
 def test_another_configuration_of_the_model_finds_nothing_on_disk(
     start_pandod, tmp_path
 ):
-    """The name of the model is the same, and its KV is not."""
+    """The model's name stays the same, but its KV differs."""
     tiered = Tiered(start_pandod, tmp_path / "tier")
     tiered.cache(PROMPT, seed=1, model_digest="rope_theta 10000")
     tiered.pandod.kill()
@@ -71,7 +71,8 @@ def test_what_a_ring_stored_plain_calls_load_where_a_sandbox_wants_them(
 def test_a_kill_in_the_middle_of_stores_leaves_only_right_pages(stallable):
     tiered, disk = stallable
     prompts = [PROMPT + 1000 * i for i in range(4)]
-    # A page is a record erased, a block and a record: one prompt, and a part of another.
+    # Each page takes three writes: it erases a record, writes a block, and writes a
+    # record. The disk therefore stalls after one prompt and a part of another.
     disk.stall(after=PAGES * 3 + 14)
     computed = []
     with tiered.client() as client, client.attach_pool() as pool:
@@ -97,7 +98,8 @@ def test_flipped_bits_on_disk_are_a_miss(start_pandod, tmp_path):
     computed = tiered.cache(PROMPT, seed=1)
     [segment] = tiered.folder.glob("segment-*")
     stored = np.memmap(segment, dtype=np.uint8, mode="r+")
-    stored[4 * 4096 + 77] ^= 1  # pages lie one after the other
+    # Pages lie one after the other in the file.
+    stored[4 * 4096 + 77] ^= 1
     stored.flush()
     tiered.evict()
     matched, loaded = tiered.read()

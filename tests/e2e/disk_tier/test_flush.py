@@ -45,11 +45,12 @@ def test_a_flush_takes_what_is_being_stored(stallable):
     disk.stall()
     with protocol_worker(tiered.pandod.address) as worker:
         worker.cache(list(PROMPT))
-        eventually(lambda: worker.stats().locks == 1)  # the mover's
+        # The mover holds this lock for its store.
+        eventually(lambda: worker.stats().locks == 1)
         assert worker.call("Flush").evicted_pages == PAGES
         assert worker.stats().locks == 0
         disk.go_on()
-    # Prompts are stored in turn, so that the first one is done with.
+    # The tier stores prompts in turn, so it is done with the first prompt afterwards.
     tiered.cache(PROMPT + 1000, seed=2)
     assert tiered.figure("pages") == PAGES
     assert tiered.read()[0] == 0
@@ -89,7 +90,8 @@ def test_a_store_whose_lock_an_operator_released_is_thrown_away(stallable):
         eventually(lambda: worker.stats().locks == 1)
         assert release_locks_of_the_tier(worker) == 1
         disk.go_on()
-    tiered.cache(PROMPT + 1000, seed=2)  # stored after it
+    # The tier stores this prompt after the first one.
+    tiered.cache(PROMPT + 1000, seed=2)
     assert tiered.figure("pages") == PAGES
 
 
@@ -104,4 +106,5 @@ def test_a_load_whose_lock_an_operator_released_is_given_back(stallable):
         assert waiting.get().matched_tokens == 0
         disk.go_on()
         eventually(lambda: worker.stats().pages.reserved == 0)
-        assert worker.stats().locks == 1  # of the answer
+        # The answer to the waiting call holds this lock.
+        assert worker.stats().locks == 1

@@ -1,4 +1,4 @@
-"""Evicted pages come back from disk, bit by bit, or they are a miss."""
+"""Evicted pages come back from disk bit by bit, or they are a miss."""
 
 import numpy as np
 from eventually import eventually
@@ -103,7 +103,7 @@ def test_a_prompt_of_many_chunks_comes_back_bit_by_bit(start_pandod, tmp_path):
     prompt = np.arange(pages * PAGE_TOKENS, dtype=np.uint32)
     tiered = Tiered(start_pandod, tmp_path / "tier", pool_pages=1024)
     computed = tiered.cache(prompt, seed=1)
-    # Something of it is cached, so that chunks follow a match.
+    # The first pages stay cached, so the loaded chunks follow a match.
     tiered.evict(pages - 5)
     matched, loaded = tiered.read(prompt)
     assert matched == prompt.size
@@ -112,7 +112,7 @@ def test_a_prompt_of_many_chunks_comes_back_bit_by_bit(start_pandod, tmp_path):
 
 
 def test_a_full_tier_makes_room_and_keeps_the_beginnings(start_pandod, tmp_path):
-    # A page takes 4 KiB, and its record 64 bytes.
+    # A page takes 4 KiB, and its record takes 64 bytes.
     room = 20
     tiered = Tiered(
         start_pandod, tmp_path / "tier", tier_disk_bytes=4096 + room * (4096 + 64)

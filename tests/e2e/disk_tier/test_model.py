@@ -1,8 +1,9 @@
-"""Random programs on a small pool with a disk, and with memory before it: what a call
-finds lies between what must be there and what may be, and has the bytes that were
-computed.
+"""Random programs on a small pool with a disk, with and without a host memory tier.
+Each call must find at least the blocks that surely exist, at most those that may exist,
+and the bytes that were computed.
 
-PANDO_TEST_SEED runs the programs of another seed."""
+PANDO_TEST_SEED sets the seed of the programs.
+"""
 
 import os
 import random
@@ -22,20 +23,21 @@ SEED = int(os.environ.get("PANDO_TEST_SEED", "1"))
 STEPS = 40
 DEPTH = 4
 NAMESPACES = [None, Namespace(extra_key="lora")]
-FLUSHED = [{}, {"extra_key": "lora"}]  # the same
-# A quarter of it has room for a prompt, all of it for half of the prompts.
+# The same namespaces, as `Flush` takes them.
+FLUSHED = [{}, {"extra_key": "lora"}]
+# A quarter of the pool holds any prompt; the whole pool holds half of all blocks.
 POOL_PAGES = 32
 PAGE_BYTES = 4096
 SLOT_BYTES = PAGE_BYTES + 64
 ALL_BLOCKS = len(NAMESPACES) * (2 ** (DEPTH + 1) - 2)
 SOME_BLOCKS = 9
 
-# A page and all before it: its namespace, and which way the prompt went.
+# A block is a page and all before it: its namespace, and the turns the prompt took.
 Block = tuple[int, tuple[int, ...]]
 
 
 class Reference:
-    """The blocks that must be on disk, and those that may be."""
+    """The blocks that must be on disk, and the blocks that may be there."""
 
     def __init__(self) -> None:
         self.must: set[Block] = set()
@@ -74,13 +76,14 @@ def count_while_in(blocks: list[Block], known: set[Block]) -> int:
 
 
 class Program:
-    """Makes calls one after the other, and keeps the reference."""
+    """A random program that makes one call after another and keeps a Reference."""
 
     def __init__(self, tiered: Tiered, seed: int, *, has_room: bool) -> None:
         self._tiered = tiered
         self._seed = seed
         self._random = random.Random(seed)
-        # Nothing leaves the disk by itself, and each step waits for its stores.
+        # With room, the disk drops no block by itself, and each step waits for its
+        # stores.
         self._has_room = has_room
         self._disk = Reference()
         self._computed: dict[Block, np.ndarray] = {}
@@ -160,7 +163,7 @@ class Program:
         self._client.evict(pages)
 
     def _flush(self) -> None:
-        """A kill soon after a flush may leave something of it on disk."""
+        """Flushes, then stops in order: a kill might leave flushed blocks on disk."""
         namespace = self._random.randrange(len(NAMESPACES))
         self._say(f"flush {namespace}")
         self._worker.call("Flush", namespace=FLUSHED[namespace])

@@ -1,4 +1,4 @@
-"""A disk that is slow, or does not answer, costs the workers little."""
+"""A disk that is slow or does not answer, and its small cost to the workers."""
 
 import socket
 
@@ -17,11 +17,11 @@ def test_a_disk_that_does_not_answer_blocks_no_call(stallable):
         how = {"tokens": PROMPT, "lock": True}
         waiting = wait_for(worker, PROMPT)
         eventually(lambda: worker.stats().waiting_matches == 1)
-        # Others neither wait nor find it.
+        # Other callers neither wait for the load nor find the prompt.
         assert worker.call("MatchPrefix", **how).matched_tokens == 0
         impatient = worker.call("MatchPrefix", pending_wait_ms=1, **how)
         assert impatient.matched_tokens == 0
-        # Another prompt is looked up, computed, and waits to be stored.
+        # Another prompt is looked up, computed, and queued for its store.
         other = list(range(1000, 1000 + PAGE_TOKENS))
         admission = worker.admit(other, pending_wait_ms=WAIT_MS).get()
         assert admission.matched_tokens == 0
@@ -40,12 +40,12 @@ def test_what_waits_for_a_disk_counts_in_the_account_of_its_session(stallable):
     def kept():
         return MetricsPage(tiered.http).sum("pando_kept_bytes")
 
-    # Nothing of the session that stored it is left.
+    # pandod keeps nothing for the session that stored the prompt.
     eventually(lambda: kept() == 0)
     with protocol_worker(tiered.pandod.address) as worker:
         before = kept()
         waiting = wait_for(worker, PROMPT)
-        # The request, and its lookup or load.
+        # pandod keeps the request, and its lookup or load.
         eventually(lambda: kept() >= before + 2 * 4 * PROMPT.size)
         assert not waiting.is_here()
         disk.go_on()
@@ -87,7 +87,7 @@ def test_what_is_evicted_before_a_slow_disk_has_it_is_dropped(stallable):
     tiered, disk = stallable
     disk.stall()
     with protocol_worker(tiered.pandod.address) as worker:
-        # The first is being written; the second has no lock yet.
+        # The tier is writing the first prompt and has not locked the second one yet.
         for begin in (0, 1000):
             prompt = list(range(begin, begin + PAGES * PAGE_TOKENS))
             worker.finish(worker.admit(prompt).get(), prompt)

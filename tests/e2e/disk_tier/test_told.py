@@ -1,4 +1,4 @@
-"""Callers are told of a tier, and say what is loaded."""
+"""Callers learn what a tier holds, and choose whether pandod loads it."""
 
 import asyncio
 import json
@@ -54,7 +54,7 @@ def test_a_match_can_ask_what_is_on_disk(tiered):
         assert capped.loadable_tokens == 4 * PAGE_TOKENS
         nowhere = client.match_prefix(OTHER, load=Load.NO)
         assert (nowhere.loadable_tokens, nowhere.loadable_tier) == (0, Tier.NONE)
-        # Who does not ask is not told.
+        # A caller that does not ask is not told.
         assert client.match_prefix(PROMPT).loadable_tokens == 0
     assert tiered.copied("load") == 0
 
@@ -78,7 +78,7 @@ def test_scores_can_say_what_is_on_disk(tiered):
         assert [score.loadable_tokens for score in scores] == loadable
         tiers = [Tier.DISK if tokens else Tier.NONE for tokens in loadable]
         assert [score.loadable_tier for score in scores] == tiers
-        # Who does not ask is not told.
+        # A caller that does not ask is not told.
         assert {s.loadable_tokens for s in client.match_prefixes(queries)} == {0}
         assert client.match_prefixes([], tell_loadable=True) == []
 
@@ -227,7 +227,8 @@ def test_a_load_that_nobody_waits_for_any_more_goes_on_if_it_was_started(
     tiered, disk = stallable
     for seed, prompt in enumerate((PROMPT, OTHER)):
         tiered.store(prompt, seed)
-    few = 4  # beside the other load, which is under way
+    # The other load, which is under way, leaves room for so few pages.
+    few = 4
     disk.stall()
     with protocol_worker(tiered.pandod.address) as worker:
         waiting = wait_for(worker, PROMPT)

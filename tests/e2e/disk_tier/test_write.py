@@ -1,4 +1,4 @@
-"""When a page that is cached goes to disk."""
+"""The use of a cached page after which the tier stores it."""
 
 import pytest
 from eventually import eventually
@@ -10,7 +10,7 @@ OTHER = PROMPT + 1000
 
 
 def compute(worker: ProtocolWorker, tokens) -> None:
-    """As an engine does: what is cached of a prompt is read, the rest computed."""
+    """Reads the cached part of a prompt and computes the rest, as an engine does."""
     worker.finish(worker.admit(tokens).get(), tokens)
 
 
@@ -24,11 +24,11 @@ def test_a_page_is_stored_once_enough_requests_have_used_it(
     with protocol_worker(tiered.pandod.address) as worker:
         for _ in range(requests - 1):
             compute(worker, PROMPT)
-        # A call that only looks is no hit.
+        # A call that only looks does not count as a hit.
         assert worker.cached(PROMPT) == (PROMPT.size if requests > 1 else 0)
         for _ in range(requests):
             compute(worker, OTHER)
-        # All before it has been told by now.
+        # A store of OTHER means that the tier has heard of all earlier hits.
         eventually(lambda: tiered.held_pages() == PAGES)
         longer = [*PROMPT, *range(5000, 5000 + PAGE_TOKENS)]
         compute(worker, longer)

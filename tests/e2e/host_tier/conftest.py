@@ -1,4 +1,4 @@
-"""A real pandod with a tier in its own memory."""
+"""Fixtures for a real pandod with a tier in its own memory."""
 
 from collections.abc import Iterator
 

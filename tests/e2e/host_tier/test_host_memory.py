@@ -42,7 +42,7 @@ def test_a_prompt_of_many_chunks_comes_back_bit_by_bit(start_pandod):
     prompt = np.arange(pages * PAGE_TOKENS, dtype=np.uint32)
     tiered = HostTiered(start_pandod, pool_pages=1024)
     computed = tiered.cache(prompt, seed=1)
-    # Something of it is cached, so that chunks follow a match.
+    # The first pages stay cached, so the loaded chunks follow a match.
     tiered.evict(pages - 5)
     matched, loaded = tiered.read(prompt)
     assert matched == prompt.size
@@ -83,7 +83,7 @@ def test_what_is_flushed_is_forgotten(tiered, how):
     left = PAGES if how else 0
     eventually(lambda: tiered.held_pages() == left)
     assert tiered.read()[0] == 0
-    # And what is computed after that is kept again.
+    # The tier keeps pages that are computed after the flush.
     computed = tiered.store(PROMPT, seed=2)
     np.testing.assert_array_equal(tiered.read()[1], computed)
 
@@ -109,7 +109,7 @@ def test_a_new_process_has_what_is_on_disk_alone(with_disk, end):
     assert (with_disk.held_in("host"), with_disk.held_in("disk")) == (0, PAGES)
     np.testing.assert_array_equal(with_disk.read()[1], computed)
     assert with_disk.copied_by("disk", "load") == PAGES
-    # Pages that came from the disk are in memory from then on.
+    # Pages that came from the disk stay in host memory afterwards.
     eventually(lambda: with_disk.held_in("host") == PAGES)
     with_disk.await_idle()
     with_disk.evict()
@@ -147,7 +147,7 @@ def test_a_disk_that_hangs_does_not_keep_what_is_in_memory(start_pandod, tmp_pat
             worker.cache(list(PROMPT))
             held = PAGES
             eventually(lambda: tiered.figure("pages", tier="host") == held)
-            # The store to the disk is given up, so that all can be evicted.
+            # The test gives up the store to the disk, so that all pages can be evicted.
             eventually(lambda: worker.stats().locks == 1)
             [session] = [
                 session.session_number
@@ -176,7 +176,7 @@ def test_a_flush_gives_memory_back_while_the_disk_hangs(start_pandod, tmp_path):
 
         worker.cache(list(OTHER))
         eventually(lambda: stored_in("host") == stored_in("disk") == PAGES)
-        # This takes the room of the other one, which is on disk alone then.
+        # PROMPT takes the room of OTHER, which is then on disk only.
         worker.cache(list(PROMPT))
         eventually(lambda: stored_in("host") == stored_in("disk") == 2 * PAGES)
         tiered.await_idle()

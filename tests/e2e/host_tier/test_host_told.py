@@ -1,4 +1,4 @@
-"""Callers are told of the tier in memory."""
+"""Callers learn what the tier in host memory holds."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A pandod with metrics."""
+"""Fixtures for a pandod with metrics."""
 
 import pytest
 from metrics_page import MetricsPage, free_address
@@ -6,7 +6,7 @@ from metrics_page import MetricsPage, free_address
 
 @pytest.fixture
 def started(start_pandod):
-    """Starts a pandod with metrics: it, and a function that reads them."""
+    """Returns a function that starts a pandod and returns it with its metrics."""
 
     def start(**options: object):
         http = free_address()

@@ -1,4 +1,4 @@
-"""The accounts of /metrics add up, at any time and at the end."""
+"""Sums of /metrics that add up at any time, and after all callers have ended."""
 
 from eventually import eventually
 from metrics_load import load
@@ -11,7 +11,7 @@ TOKENS = list(range(2 * PAGE_TOKENS))
 
 
 def check_accounts(seen: MetricsPage) -> None:
-    """Checks what holds in every picture of the cache."""
+    """Checks the equations that hold in every reading of the metrics."""
     capacity = seen.sum("pando_pool_capacity_pages")
     page_bytes = seen.sum("pando_pool_page_bytes")
     assert seen.sum("pando_pool_pages") == capacity
@@ -23,13 +23,13 @@ def check_accounts(seen: MetricsPage) -> None:
         seen.sum("pando_quota_cached_pages")
         == cached["evictable"] + cached["protected"]
     )
-    # Hits.
+    # Hits and refetched tokens add up to the hits of an infinite cache.
     hits = seen.sum("pando_prefix_hit_tokens_total")
     assert hits <= seen.sum("pando_prefix_query_tokens_total")
     assert hits + seen.sum("pando_refetched_tokens_total") == seen.sum(
         "pando_infinite_cache_hit_tokens_total"
     )
-    # Granted less ended is what lives.
+    # Locks or sessions that were granted and have not ended are alive.
     for things, granted in (
         ("locks", "taken"),
         ("sessions", "opened"),
@@ -44,7 +44,7 @@ def check_accounts(seen: MetricsPage) -> None:
     waits = seen.sum("pando_pending_waits_total")
     ended = seen.sum("pando_pending_waits_ended_total")
     assert waits - ended == seen.sum("pando_pending_matches")
-    # Failures by reason, evictions by reason.
+    # Failures and evictions add up over their reasons.
     failed = seen.sum("pando_alloc_requests_total", result="failed")
     assert seen.sum("pando_alloc_failures_total") == failed
     evicted = seen.by("reason", "pando_evicted_pages_total")
@@ -54,7 +54,7 @@ def check_accounts(seen: MetricsPage) -> None:
     inserted = seen.sum("pando_insert_tokens_total", result="new")
     pages = cached["evictable"] + cached["protected"]
     assert inserted / PAGE_TOKENS - sum(evicted.values()) == pages
-    # Every operation that is timed has waited, or not, for the lock.
+    # Each timed operation has one entry for its lock wait, which may be zero.
     assert seen.sum("pando_core_op_duration_seconds_count") == seen.sum(
         "pando_core_lock_wait_seconds_count"
     )
@@ -93,7 +93,7 @@ def test_accounts_add_up_under_load_and_agree_with_the_calls(started):
         assert seen.sum("pando_locks_ended_total", reason=reason) > 0
     for result in ("full", "partial", "miss"):
         assert seen.sum("pando_prefix_match_requests_total", result=result) > 0
-    # The calls that were answered are the operations that the cache counted.
+    # The cache counted one operation for each call that was answered.
     assert seen.rpcs("MatchPrefix", "OK") == seen.sum(
         "pando_prefix_match_requests_total"
     )

@@ -1,4 +1,4 @@
-"""The catalogue of metrics is what is served, and what the documentation says."""
+"""The catalogue of metrics matches the served metrics and the documentation."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ def test_the_documentation_is_what_the_catalogue_says():
 
 
 def test_what_is_served_is_what_the_catalogue_says(started, tmp_path):
-    # The learner has metrics, and so has a tier.
+    # The learner and the tier have metrics of their own.
     tier = {"model": "m", "tier_disk": tmp_path / "tier", "tier_disk_bytes": "1MiB"}
     _, page = started(learn_reuse="yes", **tier)
     seen = page()

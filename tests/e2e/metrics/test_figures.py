@@ -1,4 +1,4 @@
-"""/metrics shows what was done, and what there is."""
+"""Figures of /metrics after calls with known effects."""
 
 import contextlib
 import re
@@ -63,7 +63,7 @@ def test_they_show_waits(started):
     assert seen.sum("pando_pending_waits_total") == 1
     assert seen.sum("pando_pending_waits_ended_total", outcome="published") == 1
     assert seen.sum("pando_pending_wait_seconds_count") == 1
-    # The wait is no time in the handler, and one call.
+    # The call counts once, and the wait does not count as handling time.
     assert seen.rpcs("MatchPrefix", "OK") == 2
     assert (
         seen.sum("grpc_server_handling_seconds_count", grpc_method="MatchPrefix") == 2
@@ -254,7 +254,7 @@ def test_they_show_the_age_of_the_oldest_lock(started):
         eventually(lambda: page().sum("pando_oldest_lock_age_seconds") > 0.2)
         first.unlock(held)
         assert page().sum("pando_oldest_lock_age_seconds") == 0
-        # Counted in tenths of a second.
+        # pandod counts this time in tenths of a second.
         assert page().sum("pando_lock_hold_seconds_sum") >= 0.2
 
 
@@ -269,7 +269,8 @@ def test_they_show_what_an_unlimited_pool_would_have_found(started):
         for prompt in prompts:
             worker.cache(prompt)
         worker.call("Flush")
-        for prompt in prompts:  # which no pool would have kept
+        # After a flush even an unlimited pool would not have kept the prompts.
+        for prompt in prompts:
             worker.cache(prompt)
         refetched = "pando_evicted_page_refetch_seconds_count"
         eventually(lambda: page().sum(refetched) == pages)

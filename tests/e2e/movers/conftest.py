@@ -1,4 +1,4 @@
-"""A real pandod whose pages a real pando-mover copies; the pool is in host memory."""
+"""Fixtures for a real pandod whose host-memory pool a real pando-mover copies."""
 
 from collections.abc import Iterator
 from contextlib import closing

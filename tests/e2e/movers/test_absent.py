@@ -1,4 +1,4 @@
-"""A pando-mover may be missing, stopped, killed and started again at any time."""
+"""pando-movers that are missing, stopped, killed and started again at any time."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ OTHER = PROMPT + 1000
 
 
 def compute(moved: Moved, tokens: np.ndarray) -> None:
-    """Caches a prompt, whatever becomes of its copy."""
+    """Caches a prompt, whether or not a mover copies it."""
     with moved.client() as client, client.attach_pool() as pool:
         match = client.match_prefix(tokens, lock=True, reserve_tokens=tokens.size)
         fill(pool, client, match.reserved_page_ids, seed=7)
@@ -70,9 +70,10 @@ def test_a_stopped_mover_delays_no_call_and_no_eviction(moved):
         assert match.matched_tokens == 0
         match.lock.release()
         compute(moved, OTHER)
-        # Pages that are being loaded stay reserved: the mover may still write there.
+        # Pages that are being loaded stay reserved, because the mover may still write
+        # there.
         assert client.stats().pages.reserved == PAGES
-        # The other prompt is locked by its store; a third one is not.
+        # The store locks OTHER, so only the third prompt can be evicted.
         third = client.allocate_pages(1)
         client.insert(PROMPT[:PAGE_TOKENS] + 5000, third)
         assert client.evict(1) == 1

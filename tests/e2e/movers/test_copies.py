@@ -1,4 +1,4 @@
-"""Pages that a pando-mover copies are what they were."""
+"""Pages that a pando-mover copies keep their bytes."""
 
 from contextlib import ExitStack, closing
 

@@ -1,7 +1,7 @@
 """pando-movers of a pool on two GPUs, on the stand-in for the CUDA driver.
 
-No GPU is seen: neither its copies nor their speed. What the movers ask of the driver
-is, and so is what comes back.
+No real GPU runs, so neither its copies nor their speed are tested. The tests see the
+driver calls that the movers make, and the bytes that come back.
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ CUDA_ERROR = 999
 
 
 class OnGpus:
-    """A pandod with tiers whose pool is on two GPUs, and their movers."""
+    """A pandod with tiers and a pool on two GPUs, its movers, and a worker."""
 
     def __init__(self, stack: ExitStack, folder: Path, **options: object) -> None:
         self.http = free_address()
@@ -46,7 +46,7 @@ class OnGpus:
             )
         )
         self.worker.do("attach")
-        # Beside --socket, where pandod listens without being told.
+        # The movers meet pandod beside --socket, where it listens by default.
         self.movers = [
             MoverProcess(folder / "mover.sock", folder / f"mover-{gpu}.log", gpu)
             for gpu in GPUS
@@ -84,7 +84,7 @@ def on_gpus(tmp_path, request) -> Iterator[OnGpus]:
         yield OnGpus(stack, tmp_path, **tiers[request.param])
 
 
-# Rows as far apart as one copy allows, and further: one by one.
+# With a small `max_pitch` rows are too far apart for one 2D copy, so each is copied.
 @pytest.mark.parametrize("settings", [{}, {"max_pitch": 1024}], ids=["2D", "rows"])
 def test_an_evicted_prefix_comes_back_to_both_gpus(on_gpus, settings):
     on_gpus.start_movers(**settings)

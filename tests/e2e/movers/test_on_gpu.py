@@ -1,4 +1,4 @@
-"""A pando-mover of a pool on a GPU; skipped without torch, or where it finds no GPU."""
+"""A pando-mover of a pool on a GPU; skipped without torch or without a GPU."""
 
 from contextlib import closing
 

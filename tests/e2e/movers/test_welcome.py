@@ -1,4 +1,4 @@
-"""A pandod welcomes some pando-movers, and refuses others."""
+"""The pando-movers that a pandod welcomes, and those it refuses."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""pandoctl, a pandod that it looks at, and a worker of it."""
+"""Fixtures for pandoctl, the pandod that it asks, and a worker of that pandod."""
 
 from collections.abc import Callable, Iterator
 
@@ -10,7 +10,8 @@ from pandod_process import PAGE_TOKENS, Pandod
 
 OK, FAILED, USAGE, UNREACHABLE, UNHEALTHY = range(5)
 SALT = "a secret"
-FIRST_TOKEN = 77_000_000  # looks like nothing else that is printed
+# No other printed number looks like this token.
+FIRST_TOKEN = 77_000_000
 
 
 @pytest.fixture
@@ -42,5 +43,5 @@ def spelled(tokens: np.ndarray) -> list[str]:
 
 
 def rows(text: str) -> list[list[str]]:
-    """The cells of a table, without its header; no cell here has a space."""
+    """Returns the cells of a table without its header; no cell here has a space."""
     return [line.split() for line in text.splitlines()[1:]]

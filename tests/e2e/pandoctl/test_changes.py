@@ -1,4 +1,4 @@
-"""What pandoctl changes, and how it asks before."""
+"""The changes that pandoctl makes, and the questions it asks before them."""
 
 import json
 
@@ -141,7 +141,7 @@ def test_a_drain_can_end_pandod(start_pandod):
     with Client(pandod.address) as client:
         publish(client, prompt(1))
         held = client.lock(prompt(1))
-        # Saying it twice does not make it hurry.
+        # A second request to drain does not make pandod hurry.
         for _ in range(2):
             assert ctl("drain", "--exit", "--yes").code == OK
         waiting = ctl.start("drain", "--exit", "--wait", "--yes")

@@ -1,4 +1,4 @@
-"""pandoctl helps who types it: completion, and what --help says."""
+"""The help of pandoctl while a user types: shell completion, and the text of --help."""
 
 import subprocess
 from pathlib import Path
@@ -10,12 +10,12 @@ from terminal import Terminal
 
 @pytest.fixture
 def ctl(tmp_path: Path) -> Pandoctl:
-    """pandoctl without a pandod: completions make no call."""
+    """Returns a pandoctl without a pandod, because completions make no call."""
     return Pandoctl(f"unix:{tmp_path}/nobody.sock")
 
 
 def completions(ctl: Pandoctl, line: str) -> list[str]:
-    """The words that bash offers for the last one; options only for "-"."""
+    """Returns the words bash offers for the last word; options only after "-"."""
     words = ["pandoctl", *line.split(" ")]
     script = (
         f"{ctl('completion', 'bash').out}\n"

@@ -1,4 +1,4 @@
-"""The exit codes of pandoctl, and its words where pandod cannot be reached."""
+"""The exit codes of pandoctl, and its messages when it cannot reach pandod."""
 
 import os
 import signal

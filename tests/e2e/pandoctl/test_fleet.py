@@ -1,4 +1,4 @@
-"""pandoctl fleet: several pandod at once; pandoctl watch with the events for routers."""
+"""`pandoctl fleet` over several pandods, and `pandoctl watch` for routers."""
 
 import json
 import socket
@@ -16,7 +16,7 @@ from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS, Pandod, serving
 from prompts import admit_and_publish, prompt
 
-# 2 layers, keys and values, 2 heads of 8 floats.
+# A page has 2 layers, each with keys and values of 2 heads of 8 floats.
 PAGE_BYTES = PAGE_TOKENS * 2 * 2 * 2 * 8 * 4
 NOBODY = "127.0.0.1:1"
 
@@ -39,7 +39,7 @@ def clients(machines) -> Iterator[list[Client]]:
 
 @pytest.fixture
 def fleet(machines):
-    """Asks all of them, and what else is named."""
+    """Returns a function that asks all machines, and others that `more` names."""
     ctl = Pandoctl("unix:/nowhere")
 
     def ask(*arguments: object, more: str = ""):
@@ -85,7 +85,7 @@ def test_a_host_that_nobody_knows_is_named_and_hides_no_other(fleet):
 
 @pytest.fixture
 def hosts(tmp_path: Path):
-    """Looks up names in a file of its own in place of /etc/hosts."""
+    """Returns a command prefix that replaces /etc/hosts by a file of the test."""
     file = tmp_path / "hosts"
     file.write_text("127.0.0.1 pool\n127.0.0.2 pool\n127.0.0.1 machine\n::1 machine\n")
     script = f'mount --bind {file} /etc/hosts && "$@"'
@@ -99,7 +99,7 @@ def hosts(tmp_path: Path):
     "host, machines",
     [
         ("pool", {"127.0.0.1:{}": "SERVING", "127.0.0.2:{}": "does"}),
-        # An address of each family: one machine.
+        # The host has one address of each family, so it counts as one machine.
         ("machine", {"machine:{}": "SERVING"}),
     ],
 )
@@ -142,7 +142,7 @@ def test_prefixes_on_several_machines_are_counted(fleet, machines, clients):
     admit_and_publish(clients[2], prompt(3, 9000), namespace=Namespace("lora"))
     told = fleet("prefixes", "-o", "json").json()
     assert told["pages_by_holders"] == [0, 3, 3, 2]
-    # Two pages on three machines, three more on two.
+    # Two pages are on three machines, and three more pages are on two.
     assert told["duplicated_bytes"] == (2 * 2 + 3 * 1) * PAGE_BYTES
     names = [m.address for m in machines]
     assert [

@@ -1,4 +1,4 @@
-"""The help of pandoctl, and how it looks on a terminal."""
+"""The help of pandoctl, and its look on a terminal."""
 
 import re
 import shlex
@@ -28,7 +28,7 @@ def test_the_help_of_every_verb_has_examples_and_the_options_of_all(ctl):
         text = ctl(verb, "--help").out
         assert f"pandoctl {verb}" in text.split("\nExamples:\n")[1], verb
         assert "  --address ADDRESS " in text.split("\nOptions of every verb:\n")[1]
-        # The words of CLI11 for types and ranges.
+        # CLI11 prints these words for types and ranges unless it is told otherwise.
         assert not re.search("UINT|TEXT|FLOAT|INT in|Needs:|Env:", text), verb
 
 
@@ -52,9 +52,6 @@ def test_an_unknown_verb_is_named_with_the_one_it_is_like(ctl):
     assert refused.code == USAGE
     assert "unknown verb 'stauts'; did you mean 'status'?" in refused.err
     assert "unknown verb 'dance'; see --help" in ctl("dance").err
-
-
-# Colours.
 
 
 def test_headings_and_health_are_in_colour_on_a_terminal_alone(ctl):

@@ -1,4 +1,4 @@
-"""What pandoctl shows of a pandod, in each format."""
+"""Listings of pandoctl about a pandod, in each format."""
 
 import json
 import re
@@ -100,7 +100,7 @@ def test_namespaces_are_listed_without_salts(ctl, client):
     assert listed["namespaces"][1]["extra_key"] == "lora"
 
 
-# Controls of one byte and of two, and marks that turn the direction of writing.
+# Control characters of one and two bytes, and marks that turn the writing direction.
 HIDDEN = "\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 
 

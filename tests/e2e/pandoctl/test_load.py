@@ -1,4 +1,4 @@
-"""pandoctl replay and bench against a real pandod."""
+"""`pandoctl replay` and `pandoctl bench` against a real pandod."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from pandod_process import PAGE_TOKENS, POOL_PAGES
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """Two requests of which the second begins as the first."""
+    """Returns a trace of two requests that begin alike."""
     first = {"input_length": 600, "output_length": 1, "hash_ids": [1, 2]}
     second = {"input_length": 600, "output_length": 1, "hash_ids": [1, 3]}
     path = tmp_path / "trace.jsonl"
@@ -41,7 +41,7 @@ def test_a_bench_shares_system_prompts_between_client_processes(ctl):
         *("--system-prompts", 1),
     ).json()
     assert (report["requests"], report["clients"]) == (requests, 2)
-    # The first of each client may find nothing yet.
+    # The first request of each client may find nothing yet.
     assert report["hit_tokens"] >= (requests - 2) * shared
     assert report["hit_tokens"] <= (requests - 1) * shared
 

@@ -1,4 +1,4 @@
-"""The verbs of pandoctl that go on: stat, top and watch."""
+"""The verbs of pandoctl that run until they are stopped: stat, top and watch."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +13,7 @@ def test_stat_shows_rates_of_the_interval(ctl, client):
         ctl.start("stat", "-i", 0.2, "-n", 100, "-o", "json") as stat,
         ThreadPoolExecutor(1) as reader,
     ):
-        # On a busy machine there are intervals in which nothing was called.
+        # On a busy machine some intervals pass without any call.
         lines = map(json.loads, stat.stdout)
         found = reader.submit(next, filter(lambda line: line["hit_tokens"], lines))
         while not found.done():

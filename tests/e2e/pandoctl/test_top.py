@@ -1,4 +1,4 @@
-"""pandoctl top shows blocks, tiers and movers, on a terminal of 80 by 24."""
+"""`pandoctl top` shows blocks, tiers and movers on a terminal of 80 by 24."""
 
 import re
 from contextlib import ExitStack
@@ -18,7 +18,7 @@ IDLE = 20
 
 @pytest.fixture
 def busy(start_pandod, tmp_path):
-    """A pool with a tier that has no mover, block memory, and many sessions."""
+    """Yields a pool with a tier without a mover, block memory, and many sessions."""
     moved = Moved(start_pandod, tmp_path, **HOST, memory="16MiB", block_extent="1MiB")
     with ExitStack() as stack:
         for rank in range(IDLE + 1):

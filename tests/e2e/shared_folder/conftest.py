@@ -1,4 +1,4 @@
-"""Several real pandod that share a folder."""
+"""Fixtures for several real pandods that share a folder."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

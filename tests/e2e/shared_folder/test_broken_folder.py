@@ -1,4 +1,4 @@
-"""Whatever is done to a shared folder: a right page, or a miss."""
+"""Damage to a shared folder, after which pandod gives the right page or a miss."""
 
 import itertools
 import shutil
@@ -110,7 +110,7 @@ def test_a_folder_that_does_not_answer_blocks_no_call(machines):
             "MatchPrefix", tokens=PROMPT, lock=True, pending_wait_ms=1
         )
         assert impatient.matched_tokens == 0
-    # Nor does who has time wait for the folder.
+    # Even a caller that could wait longer does not wait for the folder.
     assert [other.read()[0] for _ in range(3)] == [0, 0, 0]
     assert other.refused("load") == 1
     assert other.failures("read") > 0
@@ -128,7 +128,8 @@ def test_a_load_from_a_folder_that_stops_to_answer_is_given_back(machines):
     one = machines.start()
     other, disk = machines.start_stallable()
     one.cache(PROMPT, seed=1)
-    disk.stall(after=PAGES + 4)  # the look-up, and some reads
+    # The disk stalls after the lookup and some reads.
+    disk.stall(after=PAGES + 4)
     matched, _ = other.read()
     assert matched < PROMPT.size
     assert other.failures("read") == PAGES - matched // PAGE_TOKENS
@@ -162,7 +163,8 @@ def test_a_folder_that_is_taken_away_costs_only_what_was_there(machines):
     computed = one.store(PROMPT, seed=1)
     away = machines.shared.with_name("away")
     machines.shared.rename(away)
-    machines.shared.touch()  # neither can be read or written
+    # A file in place of the folder makes every read and write fail.
+    machines.shared.touch()
     for i in range(1, 4):
         prompt = PROMPT + 1000 * i
         assert one.read(prompt)[0] == 0
@@ -190,14 +192,15 @@ def test_what_is_flushed_while_the_folder_does_not_answer_never_comes_back(machi
 
 def test_what_is_being_stored_when_it_is_flushed_is_erased(machines):
     other, disk = machines.start_stallable()
-    # It is asked for, and a part of it written.
+    # The disk stalls after pandod has asked for the blocks and written some of them.
     disk.stall(after=PAGES + 6)
     with protocol_worker(other.pandod.address) as worker:
         worker.cache(list(PROMPT))
         eventually(disk.is_reached)
         worker.call("Flush")
         disk.go_on()
-        # Prompts are stored in turn, and none before all is erased.
+        # pandod stores prompts in turn, and none before it has erased the flushed
+        # blocks.
         others = (list(PROMPT + 1000 * i) for i in itertools.count(1))
 
         def another_one_is_stored() -> bool:

@@ -1,4 +1,4 @@
-"""A key that signs what is shared: who may only write to the folder is not believed."""
+"""A key that signs what is shared: blocks without the signature are not believed."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_a_block_with_a_right_checksum_that_nobody_signed_is_a_miss(machines, ke
     one, other = machines.start(**signed), machines.start(**signed)
     computed = one.cache(PROMPT, seed=1)
     victim = block_files(machines.shared)[4]
-    # The forger's own pandod seals other pages for the same prompt.
+    # The forger's own pandod stores other pages for the same prompt.
     forger = machines.start()
     forger.cache(PROMPT, seed=2)
     assert forger.held_pages() == 2 * PAGES
@@ -54,7 +54,8 @@ def test_a_block_with_a_right_checksum_that_nobody_signed_is_a_miss(machines, ke
     ]
     block, other_block = victim.read_bytes(), forged.read_bytes()
     header = bytearray(other_block[HEADER])
-    header[DIGEST] = block[DIGEST]  # which is to be seen
+    # The forger can read this digest in the victim's file.
+    header[DIGEST] = block[DIGEST]
     page = other_block[HEADER.stop :]
     assert page != block[MAC.stop :]
     victim.write_bytes(bytes(header) + block[MAC] + page)

@@ -1,4 +1,4 @@
-"""Pages that one pandod computed, the others load, bit by bit."""
+"""Pages that one pandod computed and others load, bit by bit."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_a_prompt_of_many_chunks_comes_bit_by_bit(machines):
     one = machines.start(pool_pages=1024)
     other = machines.start(pool_pages=1024)
     computed = one.cache(prompt, seed=1)
-    # Something of it is cached, so that chunks follow a match.
+    # The first pages stay cached, so the loaded chunks follow a match.
     matched, loaded = other.read(prompt[: 5 * PAGE_TOKENS])
     assert matched == 5 * PAGE_TOKENS
     matched, loaded = other.read(prompt)
@@ -82,7 +82,7 @@ def test_a_conversation_goes_on_on_another_machine(machines):
     matched, loaded = one.read(longer)
     assert matched == longer.size
     np.testing.assert_array_equal(loaded[:, :PAGES], front)
-    # Blocks that are there already were not written again.
+    # pandod does not write blocks again that are in the folder already.
     assert other.copied("store") == PAGES
 
 
@@ -93,7 +93,7 @@ def test_what_was_loaded_is_not_stored_again(machines):
         assert other.read()[0] == PROMPT.size
         other.await_idle()
         other.evict()
-    # Prompts are stored in turn, so that the first one is done with.
+    # pandod stores prompts in turn, so it is done with the first prompt afterwards.
     other.cache(PROMPT + 1000, seed=2)
     assert other.copied("store") == PAGES
 
@@ -112,7 +112,7 @@ def test_what_one_flushes_no_machine_finds(machines, how):
     assert one.held_pages() == left
     assert other.read()[0] == 0
     assert one.read()[0] == 0
-    # And what is computed after that is shared again.
+    # Pages that are computed after the flush are shared again.
     computed = one.cache(PROMPT, seed=2)
     np.testing.assert_array_equal(other.read()[1], computed)
 
@@ -144,13 +144,13 @@ def test_what_the_disk_has_is_not_loaded_from_the_folder(machines, tmp_path):
     computed = one.cache(PROMPT, seed=1)
     assert other.read()[0] == PROMPT.size
     assert other.figure("copied_pages_total", tier="remote", direction="load") == PAGES
-    # It is on disk from now on.
+    # The pages are on the local disk from now on.
     eventually(lambda: other.figure("pages") == PAGES)
     other.await_idle()
     other.evict()
     np.testing.assert_array_equal(other.read()[1], computed)
     assert other.figure("copied_pages_total", tier="disk", direction="load") == PAGES
-    # A block that is damaged there comes from the folder again.
+    # A block that is damaged on the local disk comes from the folder again.
     [segment] = (tmp_path / "tier").glob("segment-*")
     stored = np.memmap(segment, dtype=np.uint8, mode="r+")
     stored[4 * 4096 + 77] ^= 1
@@ -177,8 +177,10 @@ def test_the_ends_of_prompts_are_older_than_their_beginnings(machines):
     for last in (PAGES, PAGES - 3):
         reader = machines.start()
         assert reader.read()[0] == last * PAGE_TOKENS
-        reader.pandod.stop()  # else it may still store what is removed now
-        # A block that is removed by its age ends a prompt, and cuts none in two.
+        # A running pandod might store the removed blocks again.
+        reader.pandod.stop()
+        # The oldest blocks end a prompt, so removing them by age leaves a usable
+        # prefix.
         for path in block_files(machines.shared)[-3:]:
             path.unlink()
 

@@ -1,4 +1,4 @@
-"""Several real pandod that share a real server of Redis or Valkey."""
+"""Fixtures for several real pandods that share a real Redis or Valkey server."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ def stack() -> Iterator[ExitStack]:
 
 @pytest.fixture
 def start_server(stack, tmp_path) -> Callable[..., RedisServer]:
-    """Starts a server with the options given; ends it after the machines."""
+    """Returns a function that starts a server; the server ends after the machines."""
 
     def start(kind: str = "redis", **options: object) -> RedisServer:
         server = RedisServer(tmp_path / "server", kind, **options)
@@ -33,5 +33,5 @@ def machines_of(stack, tmp_path) -> Callable[[RedisServer], Machines]:
 
 @pytest.fixture
 def machines(request, start_server, machines_of) -> Machines:
-    """Those of a Redis, or of the kind of server that a test is run with."""
+    """Returns machines that share a Redis, or the kind of server a test asks for."""
     return machines_of(start_server(getattr(request, "param", "redis")))

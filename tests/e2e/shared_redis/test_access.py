@@ -1,4 +1,4 @@
-"""Who may use a shared store: users, passwords, certificates."""
+"""Access to a shared store: users, passwords and certificates."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from shared_redis import with_options
 from tiered import PROMPT
 
 SECRET = "a-password-that-nobody-may-read"
-# All that docs/tiers.md says pandod needs.
+# docs/tiers.md lists these rights as all that pandod needs.
 RIGHTS = (
     "~pando:1:* -@all +get +set +exists +pexpireat +unlink +scan +cluster|slots +asking"
 )
@@ -18,7 +18,7 @@ RIGHTS = (
 
 @pytest.fixture
 def guarded(start_server, machines_of):
-    """Machines of a server with a user `pando`, who may do what is needed."""
+    """Returns machines of a server with a user `pando` that has just these rights."""
     server = start_server()
     server.db.execute_command(
         "ACL", "SETUSER", "pando", "on", f">{SECRET}", *RIGHTS.split()
@@ -62,7 +62,7 @@ def test_a_password_may_do_without_a_user_and_may_change(guarded, password_file)
 def test_a_password_that_the_server_repeats_is_not_in_the_log(
     start_server, machines_of, password_file
 ):
-    # Then it does not know the command, and says what it was sent.
+    # The server then does not know the command, and its error repeats the arguments.
     machines = machines_of(start_server(rename_command="AUTH OTHER"))
     one = machines.start_with(password_file=password_file)
     assert one.read()[0] == 0
@@ -79,7 +79,7 @@ def test_a_server_that_wants_a_password_gives_nothing_without(guarded):
 
 @pytest.fixture
 def encrypted(start_server, machines_of, tmp_path):
-    """Machines of a server that wants certificates, and who signs them."""
+    """Returns machines of a server that demands certificates, and its authority."""
     authority = Authority(tmp_path / "authority")
     tls = authority.sign("server")
     server = start_server(
@@ -92,7 +92,7 @@ def encrypted(start_server, machines_of, tmp_path):
 
 
 def start_encrypted(machines, tls, host="127.0.0.1", **options):
-    """Starts one that asks `host` with the files of `tls`."""
+    """Starts a machine that asks `host` with the files of `tls`."""
     url = f"rediss://{host}:{machines.server.option('tls-port')}"
     files = {"ca": tls.ca, "certificate": tls.certificate, "key": tls.key}
     return machines.start(tier_shared=with_options(url, **files | options))

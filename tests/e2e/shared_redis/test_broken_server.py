@@ -1,4 +1,4 @@
-"""Whatever is done to a shared store: a right page, or a miss."""
+"""Damage to a shared store, after which pandod gives the right page or a miss."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_damaged_blocks_are_misses_and_counted(machines, damage):
     np.testing.assert_array_equal(loaded, computed[:, :4])
     assert other.failures("verify") == 1
     assert other.refused("load") == 0
-    # It is gone, so that it can be stored anew.
+    # pandod deleted the damaged block, so that it can be stored anew.
     assert keys[4] not in machines.server.blocks()
     with protocol_worker(other.pandod.address) as observer:
         stats = observer.stats()
@@ -117,7 +117,7 @@ def test_a_server_that_does_not_answer_blocks_no_call(machines):
             "MatchPrefix", tokens=PROMPT, lock=True, pending_wait_ms=1
         )
         assert impatient.matched_tokens == 0
-    # Nor does who has time wait for the server.
+    # Even a caller that could wait longer does not wait for the server.
     assert [other.read()[0] for _ in range(3)] == [0, 0, 0]
     assert other.refused("load") == 1
     assert other.failures("read") > 0
@@ -141,7 +141,8 @@ def test_a_server_that_dies_costs_only_what_was_there(machines):
             worker.cache(list(prompt[:PAGE_TOKENS]))
         eventually(lambda: one.failures("write") > 0)
     assert one.refused("load") == 1
-    machines.server.start()  # empty
+    # The restarted server is empty.
+    machines.server.start()
     other = machines.start()
     computed = other.cache(PROMPT, seed=2)
     eventually(lambda: one.read()[0] == PROMPT.size)

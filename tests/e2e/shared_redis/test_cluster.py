@@ -1,4 +1,4 @@
-"""A cluster whose nodes have a share of the pages each."""
+"""A cluster whose nodes each hold a share of the pages."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,8 @@ def test_pages_are_found_while_and_after_slots_move(machines, cluster):
     one = machines.start()
     computed = one.cache(PROMPT, seed=1)
     other = machines.start()
-    assert other.read()[0] == PROMPT.size  # it knows the slots
+    # This machine now knows the slots.
+    assert other.read()[0] == PROMPT.size
     other.await_idle()
     other.evict()
     source, target = cluster.nodes[:2]
@@ -64,7 +65,7 @@ def test_pages_are_found_while_and_after_slots_move(machines, cluster):
         source.db.execute_command(
             "MIGRATE", target.host, target.port, "", 0, 5000, "KEYS", *keys
         )
-    # Half way: the source still has the slots, and sends who asks.
+    # The move is half done: the source still has the slots and redirects callers.
     np.testing.assert_array_equal(other.read()[1], computed)
     other.await_idle()
     other.evict()
@@ -81,11 +82,11 @@ def test_a_node_that_dies_takes_only_its_pages(machines, cluster):
     one, other = machines.start(tier_shared=url), machines.start(tier_shared=url)
     computed = one.cache(PROMPT, seed=1)
     holders = cluster.holders()
-    # The node whose first page is behind those of the others.
+    # This node holds its first page later in the prompt than any other node does.
     dead = max(cluster.nodes, key=holders.index)
     served = holders.index(dead)
     dead.kill()
-    # A caller that asks again is not refused after some times.
+    # Repeated calls are not refused, although the node stays away.
     for _ in range(5):
         matched, loaded = other.read()
         assert matched == served * PAGE_TOKENS

@@ -1,4 +1,4 @@
-"""Addresses of a shared store that pandod does not start with."""
+"""Addresses of a shared store that keep pandod from starting."""
 
 import pytest
 from pandod_process import refused_start

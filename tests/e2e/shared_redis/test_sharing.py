@@ -1,4 +1,4 @@
-"""Pages that one pandod computed, the others load, bit by bit."""
+"""Pages that one pandod computed and others load, bit by bit."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,8 @@ from tiered import PAGES, PROMPT, WAIT_MS, wait_for
 
 pytestmark = pytest.mark.parametrize("machines", KINDS, indirect=True)
 HOUR_MS = 3_600_000
-PERIOD_MS = 600_000  # in which a use is not told again
+# pandod does not report another use of a page within this time.
+PERIOD_MS = 600_000
 
 
 def test_what_one_computed_another_one_loads(machines):
@@ -53,7 +54,7 @@ def test_who_begins_a_load_is_told_what_is_loaded_and_who_only_asks_is_not(machi
         asked = client.match_prefix(PROMPT, load=Load.NO)
         assert (asked.loadable_tokens, asked.loadable_tier) == (0, Tier.NONE)
         begun = client.match_prefix(PROMPT, load=Load.START)
-        # Some or all of it may be there by the time of the answer.
+        # Some or all pages may be loaded by the time of the answer.
         assert begun.matched_tokens + begun.loadable_tokens == PROMPT.size
         is_there = begun.matched_tokens == PROMPT.size
         assert begun.loadable_tier == (Tier.NONE if is_there else Tier.SHARED)
@@ -73,7 +74,7 @@ def test_what_was_loaded_is_not_stored_again(machines):
     one, other = machines.start(), machines.start()
     one.cache(PROMPT, seed=1)
     assert other.read()[0] == PROMPT.size
-    # Prompts are stored in turn, so that the first one is done with.
+    # pandod stores prompts in turn, so it is done with the first prompt afterwards.
     other.cache(PROMPT + 1000, seed=2)
     assert other.copied("store") == PAGES
 
@@ -102,7 +103,7 @@ def test_what_one_flushes_no_machine_finds(machines, how):
     with protocol_worker(other.pandod.address) as worker:
         lora = wait_for(worker, PROMPT, namespace={"extra_key": "lora"}).get()
         assert lora.matched_tokens == (PROMPT.size if how else 0)
-    # Blocks that are not of this model stay.
+    # The flush leaves blocks of another model alone.
     assert machines.start(model="another-model").read()[0] == PROMPT.size
     assert machines.server.db.get("somebody's") == b"own"
 

@@ -1,11 +1,12 @@
-"""Finds or makes the Python environment in which an engine, or other caches, run.
+"""A program that finds or makes the Python environment of an engine or of peers.
 
 usage: environment.py sglang|vllm|peers
 
-Prints the environment's Python. Environments are kept outside the clone, in
-${PANDO_CACHE:-~/.cache/pando}/engines, under the hash of what they are made of, so
-that only the first run downloads. Where the packages cannot be had, it says so and
-exits with 75 (try again later).
+The program prints the path of the environment's Python. It keeps environments outside
+the clone, in ${PANDO_CACHE:-~/.cache/pando}/engines. A folder's name has the hash of
+the files that the environment depends on, so only the first run downloads packages. If
+the packages are unavailable, the program prints the error and exits with 75 (try again
+later).
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ TRY_AGAIN_LATER = 75
 
 
 def environment(engine: str) -> Path:
-    """The Python of `engine`'s environment, which is made if it is not there.
+    """Returns the Python of `engine`'s environment; makes the environment if needed.
 
-    Raises subprocess.CalledProcessError where it cannot be made.
+    Raises subprocess.CalledProcessError or OSError if the environment cannot be made.
     """
     lock_file = HERE / f"{engine}.lock"
     parts = [lock_file, HERE / "cuda_stubs.py", *sorted(HERE.glob("stand_ins/*.py"))]
@@ -52,8 +53,8 @@ def _make(folder: Path, lock_file: Path) -> None:
     print(f"making {folder} from {lock_file.name}", file=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    # The lock file names everything, so nothing is resolved; and what torch would
-    # drag in for CUDA is left out.
+    # The lock file names every package, so pip need not resolve dependencies. --no-deps
+    # also leaves out the CUDA packages that torch depends on.
     subprocess.run(
         [folder / "bin/python", "-m", "pip", "install", "--quiet", "--no-deps"]
         + ["--no-compile", "--no-cache-dir", "--disable-pip-version-check"]

@@ -1,10 +1,12 @@
-"""Says what has changed in the newest release of an engine, and runs the quick tests.
+"""A program that lists the changes in an engine's newest release, and runs the quick
+tests on it.
 
 usage: newest.py sglang|vllm
 
-Run by the Python of that engine's environment (python.sh), whose binaries and other
-packages it uses; the release's own files are kept beside it (releases.py). Ends with the
-verdict of the tests, one of which is that nothing has changed.
+Run it with the Python of that engine's environment (python.sh). It uses the binaries
+and the other packages of that environment, and keeps the files of the release beside it
+(releases.py). Its exit status is that of the tests. The tests of vLLM also fail if the
+release has changed anything that Pando leans on.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from engines.environments.releases import (
 )
 from pando_kv._seams import SEAMS
 
-# In the release's own process.
+# The program below runs in its own process, which imports the release.
 _SAY_CHANGES = """
 import json, sys
 from pando_kv._seams import changes_of

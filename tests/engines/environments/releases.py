@@ -1,9 +1,9 @@
-"""Finds or makes the files of another release of an engine, beside the environment, and
-runs the quick tests with them.
+"""Functions that download another release of an engine and run the quick tests with it.
 
-Its Python is run with the binaries of the environment's own release: enough for
-schedulers. Kept in ${PANDO_CACHE:-~/.cache/pando}/engines, under the hash of what is
-downloaded, so that only the first run does.
+The release's Python files run with the binaries of the release in the environment. That
+is enough to test schedulers. The files are in ${PANDO_CACHE:-~/.cache/pando}/engines,
+beside the environment. A folder's name has the hash of the lock file, or of a newest
+version that the lock file lacks, so only the first run downloads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 _TESTS = _HERE.parents[1]
-# What is run with another release, of tests/engines/ENGINE.
+# The quick tests of each engine: paths in tests/engines/ENGINE.
 _QUICK = {
     "sglang": ["test_seams.py", "test_publisher.py", "test_two_engines.py"],
     "vllm": [
@@ -35,7 +35,7 @@ _FEWER = {"PANDO_TEST_PROGRAMS": "5"}
 
 
 def releases(engine: str) -> dict[str, str]:
-    """What is to be downloaded for each version."""
+    """Returns the pip requirement of each version in the engine's lock file."""
     return {
         requirement.partition(" ")[0].partition("==")[2]: requirement
         for requirement in _lock_file(engine).read_text().splitlines()
@@ -44,24 +44,28 @@ def releases(engine: str) -> dict[str, str]:
 
 
 def newest_version(engine: str) -> str:
-    """Of those with a wheel for this Python. Raises subprocess.CalledProcessError where
-    there is no index."""
+    """Returns the newest version that has a wheel for this Python.
+
+    Raises subprocess.CalledProcessError if no package index answers."""
     said = subprocess.check_output(
         [sys.executable, "-m", "pip", "index", "versions", engine]
         + ["--disable-pip-version-check", "--only-binary=:all:"],
         text=True,
     )
-    # "vllm (0.33.0)", and more lines.
+    # pip prints "vllm (0.33.0)" and more lines.
     return said.split()[1].strip("()")
 
 
 def release(engine: str, version: str, own: Path) -> Path:
-    """A folder for PYTHONPATH. `own` is the package that the environment has. Raises
-    subprocess.CalledProcessError where the wheel cannot be had."""
+    """Returns a folder for PYTHONPATH that has the release, and makes it if needed.
+
+    `own` is the folder of the engine's package in the environment; its binaries are
+    linked into the release. Raises subprocess.CalledProcessError if pip cannot download
+    the wheel."""
     wanted = releases(engine).get(version)
     made_of = _lock_file(engine).read_bytes()
     if wanted is None:
-        # The newest may be in no lock file yet.
+        # The newest release may not be in the lock file yet.
         wanted = f"{engine}=={version}"
         made_of = wanted.encode()
     digest = hashlib.sha256(made_of + str(own).encode()).hexdigest()
@@ -83,9 +87,9 @@ def release(engine: str, version: str, own: Path) -> Path:
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """In which that folder's release is the one that is imported."""
+    """Returns environment variables that make Python import the release in `folder`."""
     paths = [str(folder), os.environ["PYTHONPATH"]]
-    # vLLM's device is told by the installed package else.
+    # Without VLLM_TARGET_DEVICE, vLLM reads its device from the installed package.
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),
         "VLLM_TARGET_DEVICE": "cpu",
@@ -95,7 +99,9 @@ def environment_of(folder: Path) -> dict[str, str]:
 def run_quick_tests(
     engine: str, environment: dict[str, str], scratch: Path
 ) -> subprocess.CompletedProcess[bytes]:
-    """`scratch` has a short path, for sockets are made there."""
+    """Runs the quick tests of `engine` and returns the finished process.
+
+    `scratch` must be a short path, because the tests make sockets there."""
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
         + ["-c", _TESTS / "pytest.ini", "--rootdir", _TESTS, "--timeout=600"]

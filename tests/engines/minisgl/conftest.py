@@ -1,4 +1,5 @@
-"""mini-SGLang is on no package index: its sources are where PANDO_MINISGL says."""
+"""Fixtures with mini-SGLang. No package index has it, so the environment variable
+PANDO_MINISGL names the folder with its sources."""
 
 import os
 from pathlib import Path
@@ -8,14 +9,14 @@ from engines.engine_process import EngineProcess, closing_all
 from engines.models import LAYERS, LAYOUT, make_model
 from pandod_process import OPEN, Pandod
 
-# mini-SGLang knows no smaller heads.
+# 64 is the smallest head size that mini-SGLang supports.
 HEAD_SIZE = 64
 SCRIPT = Path(__file__).parent / "engine.py"
 
 
 @pytest.fixture(scope="session")
 def sources() -> str:
-    """The folder that has the package `minisgl`."""
+    """Returns the folder that has the package `minisgl`."""
     folder = os.environ.get("PANDO_MINISGL")
     if not folder:
         pytest.skip("PANDO_MINISGL does not say where mini-SGLang's package is")
@@ -47,7 +48,7 @@ def start_engine(sources, model):
 
 @pytest.fixture(scope="session")
 def reference(start_engine, tmp_path_factory):
-    """mini-SGLang with its own cache."""
+    """Yields a mini-SGLang engine with its own cache, without Pando."""
     engine = start_engine("reference", None, tmp_path_factory.mktemp("reference"))
     with closing_all([engine]):
         yield engine
@@ -77,7 +78,7 @@ def roomy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engines(roomy, start_engine, tmp_path_factory):
-    """The second is told no size."""
+    """Yields two engines on one pandod; the second gets no option for its size."""
     folder = tmp_path_factory.mktemp("engines")
     pair = [
         start_engine("a", roomy, folder),

@@ -1,6 +1,7 @@
-"""Lets mini-SGLang, which is written for GPUs, run on a CPU: stand-ins for streams and
-events, for flashinfer, for its own three kernels, and a plain attention backend. They
-do at once what a GPU is told to do.
+"""Stand-ins that let mini-SGLang run on a CPU, although it is written for GPUs.
+
+They replace CUDA streams and events, flashinfer, mini-SGLang's own three kernels and
+its attention backend. Each does its work at once, where a GPU would queue it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class CurrentStream:
 
 
 class Streamed:
-    """torch.cuda.stream(): may be entered again and again."""
+    """A stand-in for the result of torch.cuda.stream(), which may be entered again."""
 
     def __init__(self, current: CurrentStream, stream: Stream) -> None:
         self._current, self._stream, self._entered = current, stream, []
@@ -68,13 +69,15 @@ class Streamed:
 
 
 def stand_in_for_the_gpu() -> None:
-    """Call it before mini-SGLang is imported."""
+    """Replaces CUDA and flashinfer. Call it before you import mini-SGLang."""
     _cuda()
     _flashinfer()
 
 
 def stand_in_for_the_kernels() -> None:
-    """Call it when mini-SGLang can be imported, before an engine is made."""
+    """Replaces mini-SGLang's kernels, attention backend and tokenizer.
+
+    Call it after stand_in_for_the_gpu() and before you construct an engine."""
     from minisgl import kernel
     from minisgl.attention import SUPPORTED_ATTENTION_BACKENDS
     from minisgl.engine import engine
@@ -100,8 +103,8 @@ def _cuda() -> None:
     cuda.nvtx.range = lambda *_, **__: contextlib.nullcontext()
     for name in ("set_device", "synchronize", "empty_cache", "reset_peak_memory_stats"):
         setattr(cuda, name, lambda *_: None)
-    # Remembers the functions that `with torch.device(...)` is about, before they are
-    # replaced.
+    # `with torch.device(...)` caches the functions that it affects on its first use.
+    # This call fills that cache before the loop below replaces some of them.
     _device_constructors()
     for name in ("empty", "tensor", "ones"):
         setattr(torch, name, _without_pinning(getattr(torch, name)))
@@ -172,7 +175,7 @@ def _common_tokens(one: torch.Tensor, other: torch.Tensor) -> int:
 
 
 class _TorchOfTheCpu:
-    """The torch that minisgl.engine.engine sees: its device is the CPU."""
+    """The torch module that minisgl.engine.engine sees. Its CUDA device is the CPU."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch, name)
@@ -200,7 +203,7 @@ def _attention(_: Any) -> Any:
             return self.ends[:bs]
 
     class Attention(BaseAttnBackend):
-        """One request after another, in the plainest way."""
+        """A plain attention backend that computes one request after another."""
 
         def prepare_metadata(self, batch: Any) -> None:
             lengths = torch.tensor([req.extend_len for req in batch.padded_reqs])

@@ -1,11 +1,15 @@
-"""mini-SGLang's real LLM, with its scheduler and engine, in one process on a CPU.
+"""A program that runs mini-SGLang's real LLM, scheduler and engine on a CPU.
 
 usage: engine.py '{"sources": folder, "model_path": ..., "pando": true, ...}'
 
-Reads commands in lines of JSON and answers each with one:
-{"prompts": [[ids]], "new": n}   runs them to their end
-{"start": [[ids]], "new": n}     queues them; {"step": n} runs n steps
-{"abort": uid}, {"output": uid}, {"look": true}; {"idle": true} when no request is left
+The program reads commands as lines of JSON and answers each with one line:
+{"prompts": [[ids]], "new": n}   runs the prompts to their end
+{"start": [[ids]], "new": n}     queues the prompts
+{"step": n}                      runs n steps
+{"abort": uid}                   aborts a request
+{"output": uid}                  returns the tokens of a request so far
+{"look": true}                   returns counts of pages, calls and tensor addresses
+{"idle": true}                   does what the LLM does when no request is left
 """
 
 from __future__ import annotations
@@ -55,7 +59,7 @@ class Engine:
         from minisgl.engine.config import EngineConfig
         from minisgl.llm import LLM
 
-        # Several engines run on this machine.
+        # Several engines run on this machine, so each derives a port from its pid.
         port = 20000 + os.getpid() % 20000
         EngineConfig.distributed_addr = property(lambda _: f"tcp://127.0.0.1:{port}")
         self.torch = torch

@@ -1,4 +1,4 @@
-"""Has the pool of mini-SGLang's engine made, and prints why it is not.
+"""A program that makes the KV cache of mini-SGLang's engine, and prints a refusal.
 
 usage: make_pool.py SOURCES TP_SIZE DTYPE
 """

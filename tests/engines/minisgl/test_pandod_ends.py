@@ -1,4 +1,4 @@
-"""mini-SGLang with a request in flight, and a pandod that drains or is killed."""
+"""mini-SGLang engines with requests in flight while pandod drains, stops or dies."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from pando_kv import Client
 
 @pytest.fixture
 def pandod(tmp_path):
-    """Its pool is open, before it is killed and again afterwards."""
+    """Yields a pandod with an open pool, which is open again after a restart."""
     server = serve_open_pool(tmp_path, 512)
     yield server
     server.close()
@@ -44,7 +44,8 @@ def test_a_pandod_that_is_killed_costs_the_engine_and_no_wrong_token(
 
 
 def test_no_step_asks_a_pandod_that_is_known_to_be_away(engine, pandod, reference):
-    # Two of them wait until the others end, and then for their pages.
+    # The engine runs 16 requests at once, so two of the 18 wait for their turn, and
+    # then for their pages.
     load, new = [prompt(64, seed=7250 + i) for i in range(18)], 20
     engine.ask(start=load, new=new)
     before = engine.ask(step=8)

@@ -1,4 +1,4 @@
-"""Mini-SGLang with Pando refuses some settings when it starts."""
+"""Settings that mini-SGLang with Pando refuses when it starts."""
 
 import os
 import shutil

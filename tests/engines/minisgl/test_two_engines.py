@@ -1,4 +1,4 @@
-"""Two mini-SGLang engines over one pool say what mini-SGLang says by itself."""
+"""Two mini-SGLang engines on one pool return the tokens of one without Pando."""
 
 import re
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_an_abort_in_prefill_and_one_in_decode_leave_nothing(
         engine.ask(start=[tokens], new=40)
         engine.ask(step=steps)
         engine.ask(abort=0)
-        # The requests that were under way are done.
+        # Another request makes the engine finish the steps that were under way.
         engine.ask(start=[prompt(20, seed=21)], new=2)
         engine.ask(step=4)
         assert operator.stats().locks == 0
@@ -79,7 +79,7 @@ def test_an_abort_in_prefill_and_one_in_decode_leave_nothing(
 
 
 def test_an_abort_before_the_first_token_leaves_nothing(engines, operator):
-    """The step that computes the prompt ends after the abort."""
+    """The engine aborts the request before the step that computes its prompt ends."""
     engine = engines[0]
     for new in (40, 1):
         engine.ask(start=[prompt(100, seed=22 + new)], new=new)

@@ -1,8 +1,9 @@
-"""Engines start once for many tests: each start takes half a minute of a core."""
+"""Fixtures with SGLang engines. An engine starts once for many tests, because each
+start takes half a minute of a core."""
 
 import os
 
-# SGLang looks at it once in a process, whichever test imports it first.
+# SGLang reads the variable once, when the first test imports SGLang.
 os.environ.setdefault("SGLANG_USE_CPU_ENGINE", "1")
 
 import pytest
@@ -19,7 +20,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def reference(model, tmp_path_factory) -> EngineProcess:
-    """SGLang with its own cache, which serves what the others serve."""
+    """Yields an SGLang engine with its own cache, to compute the expected tokens."""
     engine = start_engine(
         "reference", model, None, tmp_path_factory.mktemp("reference")
     )
@@ -36,7 +37,7 @@ def serve_pool(folder, pages):
 
 @pytest.fixture(scope="module")
 def roomy(tmp_path_factory):
-    """A pandod with room for all prompts."""
+    """Yields a pandod with room for all prompts."""
     server = serve_pool(tmp_path_factory.mktemp("roomy"), 512)
     yield server
     server.close()
@@ -44,8 +45,10 @@ def roomy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engines(roomy, reference, model, tmp_path_factory):
-    """Two engines over one pandod; the first ranks its queue by longest prefix. The
-    second is told no size, and finds less memory free than half of the pool."""
+    """Yields two engines on one pandod.
+
+    The first ranks its queue by longest prefix. The second gets no options for its
+    size, and finds less free memory than half of the pool."""
     folder = tmp_path_factory.mktemp("engines")
     pair = [
         start_engine("a", model, roomy, folder, schedule_policy="lpm"),

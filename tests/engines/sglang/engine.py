@@ -1,16 +1,25 @@
-"""SGLang's real Scheduler, TpModelWorker and ModelRunner in one process.
+"""A program that runs SGLang's real Scheduler, TpModelWorker and ModelRunner.
 
 usage: engine.py '{"model_path": ..., more of ServerArgs}'
-With "free_gb": [a, b] SGLang sees so many GiB free before and after it loads the weights.
+With "free_gb": [a, b], SGLang sees a GiB of free memory before it loads the weights,
+and b GiB afterwards.
 
-Reads commands in lines of JSON and answers each with one:
-{"prompts": [[ids]], "new": n, "extra_key": ...}  runs them to their end; n may be a
-                                                  list, one for each
-{"start": [[ids]], "new": n}                      queues them; {"step": n} runs n steps
-{"look": true}, {"flush": true}, {"abort": "rid"}, {"output": "rid"}
-{"update": "v2"}  as after an update of the weights; null: one that fails
-{"device": "is late"}, {"device": "is done"}      stands in for a GPU's queue
-{"interrupt": phase, "pid": n, "signal": "SIGSTOP"}  phases.py
+The program reads commands as lines of JSON and answers each with one line:
+{"prompts": [[ids]], "new": n, "extra_key": ...}
+                            runs the prompts to their end; n may be a list, one number
+                            for each prompt
+{"start": [[ids]], "new": n}  queues the prompts
+{"step": n}                 runs n steps
+{"look": true}              returns counts, times and tensor addresses
+{"flush": true}             flushes the cache
+{"abort": "rid"}            aborts a request
+{"output": "rid"}           returns the tokens of a request so far
+{"update": "v2"}            does what follows an update of the weights to "v2"
+{"update": null}            tries an update that fails
+{"device": "is late"}       puts a stand-in for a GPU's queue in place; it does nothing
+{"device": "is done"}       lets that stand-in finish its work
+{"interrupt": phase, "pid": n, "signal": "SIGSTOP"}
+                            sends the signal when the phase begins (phases.py)
 """
 
 from __future__ import annotations
@@ -109,11 +118,11 @@ class Engine:
             self.scheduler, "get_next_batch_to_run", "process_batch_result"
         )
 
-        # The calls of the scheduler to Pando's blocks, for which it waits.
+        # Measures the calls to Pando's blocks that the scheduler waits for.
         linker = getattr(getattr(self.cache, "linker", None), "cache_linker", None)
         self._asking = Stopwatch(linker._budget, "ask") if linker else None
 
-        # The calls of the scheduler to a prefix cache; and to Pando's those for pages.
+        # Measures the scheduler's calls to a prefix cache, and Pando's calls for pages.
         self._caching = Stopwatch(
             self.cache,
             *("match_prefix", "path_device_indices", "checkpoint", "claim_kv_row"),
@@ -230,8 +239,10 @@ class Engine:
         return ids
 
     def run(self) -> tuple[int, float, float]:
-        """Steps until nothing is left to do: how many; the seconds of the longest one,
-        without its forward; and those that one waited at most for blocks."""
+        """Steps until nothing is left to do.
+
+        Returns the number of steps, the seconds of the longest step without its forward
+        pass, and the longest time in seconds that a step waited for blocks."""
         longest = waited = 0.0
         for steps in range(1, MAX_STEPS):
             before = self._scheduling.seconds
@@ -245,11 +256,11 @@ class Engine:
         raise RuntimeError(f"not done after {MAX_STEPS} steps")
 
     def running(self) -> int:
-        """Requests that decode, be it that they wait for a page."""
+        """Returns how many requests decode, including those that wait for a page."""
         return len(self.scheduler.running_batch.reqs)
 
     def step(self) -> bool:
-        """Whether anything was computed."""
+        """Runs one step, and returns whether the engine computed anything."""
         scheduler = self.scheduler
         plan = scheduler.get_next_batch_to_run(
             running_batch=scheduler.running_batch, last_batch=scheduler.last_batch
@@ -267,7 +278,7 @@ class Engine:
 
     def look(self) -> dict:
         if self.has_pando:
-            # So that pandod has done what was asked of it.
+            # Waits for publications, and gives back the locks of unused matches.
             self.cache.drop_unused_matches()
         pool = self.allocator.get_kvcache()
         return {
@@ -293,7 +304,7 @@ class Engine:
         }
 
     def _offloads(self) -> int:
-        """Nodes on their way to the store."""
+        """Returns the number of nodes that are on their way to the store."""
         linker = getattr(self.cache, "linker", None)
         return len(linker.pending_offloads) if linker else 0
 
@@ -306,7 +317,7 @@ class Engine:
 
 
 def _addresses(pool, name: str) -> list[int]:
-    """Not every pool has keys and values."""
+    """Returns the addresses of the pool's tensors `name`; none if it lacks them."""
     return [tensor.data_ptr() for tensor in getattr(pool, name, ())]
 
 
@@ -316,7 +327,9 @@ def new_tokens(options: dict, prompts: list[list[int]]) -> list[int]:
 
 
 class LateDevice:
-    """Has not done what is queued, until it is told to. Each moment is one of its."""
+    """A stand-in for a GPU's queue. All its work is unfinished while `is_late` is true.
+
+    It is also its own moment: now() returns the object itself."""
 
     unwritten_tokens = 1
 

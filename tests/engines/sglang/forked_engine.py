@@ -1,4 +1,4 @@
-"""An engine that a zygote forks (zygote.py); stands for it as a process.
+"""A program that has a zygote fork an engine (zygote.py), and ends when it ends.
 
 usage: forked_engine.py '{"zygote": SOCKET, "arguments": ..., "environment": {...}}'
 """

@@ -1,9 +1,9 @@
-"""SGLang's Engine, as a user starts it, with its processes.
+"""A program that runs SGLang's Engine as a user starts it, with its processes.
 
 usage: full_engine.py '{"model_path": ..., more of ServerArgs}'
 
-Reads commands in lines of JSON and answers each with one:
-{"prompts": [[ids]], "new": n}  runs them one after another
+The program reads commands as lines of JSON and answers each with one line:
+{"prompts": [[ids]], "new": n}  runs the prompts one after another
 """
 
 import json

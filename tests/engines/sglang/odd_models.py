@@ -1,8 +1,8 @@
-"""Small models with latent attention, or with sliding windows, and what SGLang needs to
-run them on a CPU.
+"""Small models with latent attention or sliding windows, and stand-ins with which
+SGLang runs them on a CPU.
 
-Their weights are made when they are loaded (load_format "dummy"), and so large that a
-token depends on all that came before it.
+SGLang makes their weights when it loads them (load_format "dummy"). The weights are so
+large that every token depends on all tokens before it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _LATENT = _COMMON | {
     "n_shared_experts": 1,
     "num_experts_per_tok": 2,
     "moe_intermediate_size": 64,
-    # All layers: none is a mixture of experts.
+    # Both layers are dense, so no layer is a mixture of experts.
     "first_k_dense_replace": 2,
     "moe_layer_freq": 1,
     "n_group": 1,
@@ -77,7 +77,7 @@ _WINDOWS = _COMMON | {
 }
 
 MODELS = {"latent": (_LATENT, "deepseek_v2"), "windows": (_WINDOWS, "laguna")}
-"""The configuration, and the module of SGLang that has the model."""
+"""For each name, the configuration and the SGLang module that has the model."""
 
 
 def make_odd_model(name: str, folder: Path) -> Path:
@@ -87,7 +87,7 @@ def make_odd_model(name: str, folder: Path) -> Path:
 
 
 def stand_in_for_kernels() -> None:
-    """In the engine's process, before SGLang loads a model."""
+    """Patches SGLang. Call it in the engine's process before SGLang loads a model."""
     _make_large_weights()
     _compute_latent_attention()
     _read_windows_through_the_table()
@@ -112,7 +112,7 @@ def _make_large_weights() -> None:
 
 
 def _compute_latent_attention() -> None:
-    """SGLang has no way to compute it with torch_native otherwise."""
+    """Registers MLA for torch_native, for which SGLang has no latent attention."""
     from sglang.srt.models.deepseek_common.attention_backend_handler import (
         AttentionBackendRegistry,
         AttnForwardMethod,
@@ -122,8 +122,10 @@ def _compute_latent_attention() -> None:
 
 
 def _read_windows_through_the_table() -> None:
-    """torch_native writes pages of windows through the table from full slots to window
-    slots, but reads them by the full slots."""
+    """Makes torch_native read pages of windows by their window slots.
+
+    SGLang's torch_native writes them through the table from full slots to window slots,
+    but reads them by the full slots."""
     from sglang.srt.layers.attention.torch_native_backend import TorchNativeAttnBackend
 
     def reading(run: Any) -> Any:

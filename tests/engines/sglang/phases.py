@@ -1,4 +1,4 @@
-"""Stops, kills or wakes pandod at a chosen moment of PandoLinker's work."""
+"""Moments of PandoLinker's work, at which a test stops, kills or wakes pandod."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import signal
 from typing import Any
 
-# The part of the linker, and its method that is about to be called.
+# For each phase, the part of the linker and the method whose call begins the phase.
 PHASES = {
     "lookup": ("_store", "lookup"),
     "acquire": ("_store", "acquire"),
@@ -22,7 +22,7 @@ PHASES = {
 
 
 def interrupt(linker: Any, phase: str, pid: int, name: str) -> None:
-    """Sends a signal, once, when the phase begins next."""
+    """Sends signal `name` to process `pid` once, when the phase begins next."""
     part, method = PHASES[phase]
     owner = getattr(linker, part)
     original = getattr(owner, method)

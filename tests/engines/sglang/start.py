@@ -1,4 +1,4 @@
-"""Starts an SGLang for a test."""
+"""Functions that start an SGLang for a test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def start_engine(
     environment: dict[str, str] | None = None,
     **arguments: Any,
 ) -> EngineProcess:
-    """`arguments` are fields of SGLang's ServerArgs. Does not wait until it is ready."""
+    """Starts engine.py, and does not wait until it is ready.
+
+    `arguments` are fields of SGLang's ServerArgs."""
     environment = (environment or {}) | {
         "SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1",
         "SGLANG_DISABLED_MODEL_ARCHS": ",".join(models_but_for("llama")),
@@ -50,7 +52,7 @@ def start_full_engine(
     environment: dict[str, str] | None = None,
     **arguments: Any,
 ) -> EngineProcess:
-    """SGLang's Engine, whose schedulers are processes of their own."""
+    """Starts SGLang's Engine, whose schedulers are separate processes."""
     cpus = sorted(os.sched_getaffinity(0))
     ranks = [str(cpus[n % len(cpus)]) for n in range(arguments.get("tp_size", 1))]
     return EngineProcess(
@@ -59,16 +61,18 @@ def start_full_engine(
         folder / f"{name}.log",
         PANDO_ADDRESS=pandod.address,
         SGLANG_DISABLED_MODEL_ARCHS=",".join(models_but_for("llama")),
-        # SGLang wants a NUMA node for each rank otherwise.
+        # Without this variable, SGLang needs a NUMA node for each rank.
         SGLANG_CPU_OMP_THREADS_BIND="|".join(ranks),
-        # Ranks would have a function of theirs compiled, for a minute.
+        # Otherwise each rank compiles a function for a minute.
         TORCH_COMPILE_DISABLE="1",
         **(environment or {}),
     )
 
 
 def models_but_for(*kept: str) -> list[str]:
-    """SGLang imports all its models at the start: half of the time that it takes."""
+    """Returns SGLang's model modules except `kept`, for SGLANG_DISABLED_MODEL_ARCHS.
+
+    Without that variable SGLang imports all models, which is half of its start time."""
     (package,) = importlib.util.find_spec("sglang").submodule_search_locations
     modules = Path(package, "srt/models").glob("*.py")
     return [module.stem for module in modules if module.stem not in (*kept, "__init__")]

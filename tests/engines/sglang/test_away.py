@@ -1,4 +1,4 @@
-"""SGLang with requests in flight, and a pandod that is stopped for a while."""
+"""SGLang engines with requests in flight while pandod is stopped for a while."""
 
 import contextlib
 import os
@@ -45,12 +45,12 @@ def test_what_runs_and_what_waits_come_to_their_end(engine, pandod, reference, c
     engine.ask(step=8)
     with stopped(pandod):
         waiting = engine.ask(start=load[2:], new=NEW)["ids"]
-        # It finds pandod away.
+        # These steps find out that pandod is away.
         found = engine.ask(step=2)
         seen = engine.ask(step=STEPS)
-        # It is away in all of these steps: none of them waits for a call.
+        # pandod is away in all of these steps, so no step makes a call.
         assert seen["calls"] == found["calls"]
-        # One may have been retracted for the other.
+        # One of the running requests may have been retracted for the other.
         assert seen["waiting"] >= 2
         with capsys.disabled():
             print(
@@ -64,7 +64,7 @@ def test_what_runs_and_what_waits_come_to_their_end(engine, pandod, reference, c
         assert said == expected
         eventually(lambda: operator.stats().locks == 0)
         stats = operator.stats()
-        # Its stash.
+        # The engine may keep two stashes of 8 pages.
         assert stats.pages.reserved <= 2 * 8
         assert operator.check_invariants() == []
     assert engine.log().count("pandod answers again") == 1
@@ -72,7 +72,7 @@ def test_what_runs_and_what_waits_come_to_their_end(engine, pandod, reference, c
 
 
 def test_what_is_computed_then_is_found_by_others(engine, pandod):
-    """Nothing of before is in doubt."""
+    """The engine publishes again after pandod was away."""
     tokens = prompt(200, seed=8100)
     engine.ask(prompts=[tokens])
     with Client(pandod.address, name="operator") as operator:

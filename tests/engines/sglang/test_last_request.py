@@ -1,4 +1,4 @@
-"""SGLang's last request that decodes, when there is no page for it."""
+"""The last request that decodes in SGLang, when there is no page for it."""
 
 from types import SimpleNamespace
 
@@ -8,25 +8,26 @@ from pando_kv.sglang.allocator import PandoAllocator
 from pando_kv.sglang.hooks import _retract_the_last
 from pando_kv.sglang.prefix_cache import PandoPrefixCache
 
-LONGEST = 1.0  # seconds for which it waits
-SLOW_TRY = 1.4  # seconds, when pandod is gone
+LONGEST = 1.0  # seconds that the last request waits for a page
+SLOW_TRY = 1.4  # seconds that a try takes when pandod is gone
 
 
 class Ranks:
-    """The calls that the allocator makes, as on rank 0."""
+    """A stand-in for the allocator's calls, as on rank 0 unless `said` is set."""
 
     is_away = False
 
     def __init__(self):
-        self.said = None  # of rank 0, on another rank
+        self.said = None  # the answers of rank 0, on another rank
 
     def agree(self, is_so):
         return is_so if self.said is None else self.said.pop(0)
 
 
 class Asked(PandoAllocator):
-    """As SGLang has it. `answers` say whether a page is there, one after the other; a
-    try takes `slow` seconds."""
+    """An allocator with a clock and a supply of pages that the test controls.
+
+    `answers` say, try by try, whether a page is there. A try takes `slow` seconds."""
 
     page_size = 16
     slow = 0.0
@@ -44,7 +45,7 @@ class Asked(PandoAllocator):
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
     def leaves_out(self, *requests):
-        """Whether it leaves out a step of these requests."""
+        """Returns whether the allocator leaves out a step of these requests."""
         batch = SimpleNamespace(
             reqs=requests,
             batch_size=lambda: len(requests),
@@ -90,13 +91,13 @@ def test_what_others_give_back_meanwhile_is_taken(asked):
     last = request()
     asked.answers = [False, False, False, True]
     assert [asked.leaves_out(last) for _ in range(4)] == [True, True, True, False]
-    # The next time it has all the time again.
+    # A new shortage has the full time again.
     asked.now, asked.answers = 1000.0, [False]
     assert asked.leaves_out(last)
 
 
 def test_while_pandod_is_away_it_is_not_retracted(asked):
-    """It could not publish what it has computed."""
+    """A request retracted at that time could not publish what it has computed."""
     last = request()
     asked.cache.calls.is_away = True
     for _ in range(300):
@@ -107,7 +108,7 @@ def test_while_pandod_is_away_it_is_not_retracted(asked):
 
 
 def test_no_step_waits_for_several(asked):
-    """SGLang retracts all but one of them."""
+    """SGLang itself retracts all of several requests except one."""
     assert not asked.leaves_out(request(), request())
     assert not asked.pauses
 
@@ -130,7 +131,7 @@ def test_ranks_do_what_the_clock_of_rank_0_says(asked):
 
 
 class Batch:
-    """SGLang's, of which no request finds a page."""
+    """A stand-in for SGLang's batch, in which no request finds a page."""
 
     def __init__(self, *reqs, cache=None):
         self.reqs = list(reqs)
@@ -140,7 +141,7 @@ class Batch:
         return not self.reqs
 
     def retract(self, keep=0):
-        """As retract_decode() does: the last is aborted, unless `keep` stay."""
+        """Retracts as retract_decode() does; aborts the last one unless `keep` stay."""
         *others, last = self.reqs[keep:]
         self.reqs = self.reqs[:keep]
         if keep:

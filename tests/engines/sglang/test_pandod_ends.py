@@ -1,4 +1,4 @@
-"""SGLang with requests in flight, and a pandod that drains or is killed."""
+"""SGLang engines with requests in flight while pandod drains or is killed."""
 
 import pytest
 from engines.engine_process import closing_all
@@ -23,7 +23,7 @@ def engine(pandod, model, tmp_path):
 
 
 def test_what_runs_while_pandod_drains_comes_to_its_end(engine, pandod, reference):
-    """It needs more pages than the engine has by then."""
+    """The requests need more pages than the engine holds when the drain begins."""
     load = [prompt(300, seed=7000 + i) for i in range(4)]
     new = 200
     running = engine.ask(start=load, new=new)["ids"]

@@ -1,4 +1,4 @@
-"""SGLang takes its sizes from the pool, which is its KV memory."""
+"""Sizes that SGLang takes from the pool, because the pool is its KV memory."""
 
 from argparse import ArgumentParser
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ GIVEN_SIZES = ["--page-size", "32", "--max-total-tokens", "4096"]
 
 
 def resolved(model, *flags):
-    """SGLang's arguments from its command line, up to the defaults of a platform."""
+    """Returns SGLang's arguments for `flags`, after the defaults of the platform."""
     from sglang.srt.arg_groups.overrides import record_foreign_defaults, resolving_view
     from sglang.srt.server_args import ServerArgs
 
@@ -57,7 +57,7 @@ def test_sizes_that_are_not_given_are_those_of_the_pool(
 
 @pytest.fixture
 def configurator():
-    """Stands for SGLang's own, for a model that Pando supports."""
+    """Returns a stand-in for SGLang's configurator, for a model that Pando supports."""
     return SimpleNamespace(
         use_mla_backend=False, is_hybrid_swa=False, mambaish_config=None
     )

@@ -1,4 +1,4 @@
-"""Two SGLang engines over a pool that is too small for them, and a thief."""
+"""Two SGLang engines on a pool that is too small for them, beside a thief of pages."""
 
 import contextlib
 import signal
@@ -37,7 +37,7 @@ def engines(small, model, reference, tmp_path_factory):
 
 @contextlib.contextmanager
 def thief(address):
-    """Takes every page that is to be had, holds it for a moment, and begins again."""
+    """Runs a thread that takes every free page, holds it briefly, and starts over."""
     is_over = threading.Event()
 
     def steal() -> None:
@@ -48,7 +48,7 @@ def thief(address):
                     is_over.wait(0.002)
                     if pages.size:
                         client.free_pages(pages)
-                # Others get a turn.
+                # The pause gives other clients a turn.
                 is_over.wait(0.002)
 
     thread = threading.Thread(target=steal)
@@ -61,7 +61,7 @@ def thief(address):
 
 
 def loads_for(engines, seed):
-    """Prompts that do not fit into the pool together."""
+    """Returns prompts for each engine that together do not fit into the pool."""
     return [
         [prompt(200 + 30 * i, seed=seed + 10 * e + i) for i in range(6)]
         for e in range(len(engines))
@@ -69,7 +69,9 @@ def loads_for(engines, seed):
 
 
 def step_in_turns(engines):
-    """Until nothing is left to do. So both run, however fast the machine is."""
+    """Steps the engines in turns until nothing is left to do.
+
+    With turns, both run at the same time on a machine of any speed."""
     while True:
         seen = [engine.ask(step=4) for engine in engines]
         if not any(look["running"] or look["waiting"] for look in seen):
@@ -101,7 +103,7 @@ def test_under_pressure_requests_are_retracted_and_none_is_wrong(
 
 
 def test_what_waits_gives_its_pages_to_what_runs(engines, small):
-    """SGLang's own estimate refuses a prompt that Pando has pages for."""
+    """SGLang's own estimate refuses a prompt although Pando has pages for it."""
     engine = engines[0]
     engine.ask(start=[prompt(900, seed=2500)], new=200)
     engine.ask(step=8)
@@ -131,7 +133,7 @@ def test_a_retraction_publishes_what_is_whole(engines, reference, small):
             for tokens, more in zip(load, said, strict=True)
         ]
         retracted = found.index(max(found))
-        # The last token is not computed yet, and a page went to the one that runs on.
+        # The last token's KV is not computed yet, and the other request took a page.
         assert found[retracted] >= whole_pages(200 + len(said[retracted]) - 1) - 16
         operator.free_pages(held)
         engine.ask(step=2 * new)
@@ -141,7 +143,7 @@ def test_a_retraction_publishes_what_is_whole(engines, reference, small):
 
 
 def test_the_last_request_is_retracted_as_well(engines, reference, small):
-    """SGLang by itself would abort it. It publishes what is whole."""
+    """SGLang alone aborts that request; with Pando it publishes its whole pages."""
     engine, tokens, new = engines[0], prompt(200, seed=2750), 200
     (rid,) = engine.ask(start=[tokens], new=new)["ids"]
     engine.ask(step=40)
@@ -198,8 +200,8 @@ def test_a_thief_of_pages_kills_nobody(engines, reference, small):
 
 
 def test_an_engine_that_stands_still_keeps_what_it_holds(engines, reference, small):
-    """However long: no time takes locks or pages from the living. The other one gets
-    what it leaves."""
+    """No timeout takes locks or pages from a living engine. The other engine computes
+    in the rest of the pool."""
     still, other = engines
     load = [prompt(300, seed=2500 + i) for i in range(2)]
     ids = still.ask(start=load, new=30)["ids"]
@@ -221,7 +223,7 @@ def test_an_engine_that_stands_still_keeps_what_it_holds(engines, reference, sma
 
 
 def test_the_other_engine_is_untouched_by_a_death(engines, reference, small):
-    """Killed in the middle of prefill and decode."""
+    """The victim dies in the middle of prefill and decode."""
     victim, other = engines
     victim.ask(start=[prompt(500, seed=3000 + i) for i in range(3)], new=50)
     victim.ask(step=6)

@@ -1,4 +1,4 @@
-"""When SGLang's adapter publishes, without SGLang: requests over a real pandod."""
+"""Publications of SGLang's adapter on a real pandod, without an SGLang engine."""
 
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
@@ -47,7 +47,7 @@ class Moment:
 
 
 class Device:
-    """Steps overlap with scheduling, and are done or not."""
+    """A stand-in for a GPU whose steps overlap with scheduling, and are done or not."""
 
     unwritten_tokens = 1
 
@@ -59,7 +59,7 @@ class Device:
 
 
 class Rank:
-    """One request in what the publisher reads of a rank's scheduler and cache."""
+    """One request, with the parts of a scheduler and cache that a Publisher reads."""
 
     def __init__(self, calls, pages, fence=None, start=0):
         self.calls, self.fence, self.weights = calls, fence or NoFence(), ""
@@ -148,7 +148,7 @@ def test_kv_of_other_weights_is_not_published(calls, operator):
 
 
 def test_what_was_late_is_not_published_twice(calls, operator):
-    """The next chunk is published at once, and what was late with it."""
+    """The next chunk is published at once, together with the late chunk."""
     device = Device(is_done=False)
     rank = Rank(calls, pages=48, fence=device)
     rank.computed(16)
@@ -174,7 +174,7 @@ def test_without_overlap_the_last_page_is_published(calls, operator):
 
 @pytest.fixture
 def trips(monkeypatch):
-    """The calls to pandod, which have to be waited for."""
+    """Returns the list of the calls to pandod that the caller waited for."""
     made = []
     exchange = Connection._exchange_raw
 
@@ -265,7 +265,7 @@ def test_what_is_asked_for_within_a_step_is_begun_there(calls, operator):
 
 @pytest.mark.parametrize("is_done", [True, False], ids=["rank 0 is done", "is not"])
 def test_ranks_do_what_the_device_of_rank_0_says(pandod, operator, is_done):
-    """Their devices say different things, and they make the same calls."""
+    """The devices of the ranks differ, and the ranks still make the same calls."""
     answers = SimpleQueue()
 
     def lead(answer):

@@ -1,5 +1,5 @@
-"""SGLang's other releases over Pando: their Python files, run with the
-binaries of the one that is installed."""
+"""Other releases of SGLang with Pando. Their Python files run with the binaries of the
+installed release."""
 
 import subprocess
 import sys

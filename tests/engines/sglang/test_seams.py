@@ -1,4 +1,4 @@
-"""The parts of SGLang that the adapter leans on are there, and as they were."""
+"""Checks of the parts of SGLang that the adapter leans on, and its refusals."""
 
 from types import SimpleNamespace
 
@@ -28,7 +28,7 @@ def test_another_version_can_be_tried(monkeypatch):
 
 
 def test_the_linker_of_another_version_is_refused(monkeypatch):
-    """0.5.22 can load only linkers of its own."""
+    """SGLang 0.5.22 can load only its own linkers."""
     is_tested = sglang.__version__ in SEAMS["PandoLinker"].versions
     where = "" if is_tested else ", where .* is not there, .*"
     monkeypatch.delenv("PANDO_ANY_ENGINE_VERSION", raising=False)
@@ -42,7 +42,7 @@ def test_the_linker_of_another_version_is_refused(monkeypatch):
 
 
 def test_a_linker_of_anothers_is_left_alone(monkeypatch):
-    """Pando's, which this SGLang may not be able to load, is not loaded to look."""
+    """The check does not import PandoLinker, which may not load in this SGLang."""
     from pando_kv.sglang.hooks import _linker_of
 
     monkeypatch.setattr("sglang.__version__", "0.6.0")
@@ -52,7 +52,7 @@ def test_a_linker_of_anothers_is_left_alone(monkeypatch):
 
 @pytest.fixture
 def context():
-    """The context that SGLang makes its prefix cache with: all of it goes together."""
+    """Returns a context for SGLang's prefix cache that Pando supports in all parts."""
     args = SimpleNamespace(
         enable_lmcache=False,
         enable_flexkv=False,

@@ -1,4 +1,4 @@
-"""SGLang with Pando is started, or says why it cannot be."""
+"""Starts of SGLang with Pando, and their refusals."""
 
 import pytest
 from engines.engine_process import EngineDied, closing_all
@@ -11,7 +11,7 @@ from pandod_process import Pandod
 
 @pytest.fixture
 def of_vllm(tmp_path):
-    """A pandod whose pages have as many bytes as SGLang's, but another inside."""
+    """Yields a pandod whose pages are as large as SGLang's but have another format."""
     heads, head_size, page_tokens = 2, 32, 16
     layer_bytes = 2 * page_tokens * heads * head_size * 4
     pages = {
@@ -31,7 +31,7 @@ def of_vllm(tmp_path):
 
 @pytest.fixture
 def of_another_rope(tmp_path):
-    """A pandod with KV of a model that differs in its rope alone."""
+    """Yields a pandod with KV of a model that differs only in its rope."""
     folder = tmp_path / "of another rope"
     folder.mkdir()
     server = Pandod(folder, pool_pages=512, model="tiny", **LAYOUT)
@@ -70,7 +70,7 @@ def test_engines_that_do_not_fit_are_refused(
 def test_sglang_finds_the_package_by_its_entry_points_alone(
     model, roomy, reference, tmp_path
 ):
-    """The Engine of SGLang's own, with its processes, and told no size."""
+    """SGLang's own Engine runs with its processes and without options for its size."""
     tokens = prompt(500, seed=5000)
     sizes = {"page_size": None, "max_total_tokens": None}
     engine = start_full_engine("full", model, roomy, tmp_path, **sizes)

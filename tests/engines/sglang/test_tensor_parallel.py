@@ -1,4 +1,5 @@
-"""An SGLang of two tensor-parallel ranks, each with half of the heads in a shard."""
+"""An SGLang engine of two tensor-parallel ranks, each with half of the heads in its own
+shard of the pool."""
 
 import contextlib
 import os
@@ -14,13 +15,13 @@ from pando_kv import Client, Operator
 from pandod_process import OPEN, Pandod
 
 RANKS = 2
-# A rank's page has K and V of 16 tokens, in 4 layers, of a head of 32 float32.
+# A rank's page has K and V of 16 tokens in 4 layers, for one head of 32 float32.
 PAGE_BYTES = 2 * 16 * LAYERS * 32 * 4
 
 
 @pytest.fixture(scope="module")
 def sharded(tmp_path_factory):
-    """Its pool is open: the ranks say their layout."""
+    """Yields a pandod with an open pool, whose layout the ranks state."""
     folder = tmp_path_factory.mktemp("sharded")
     shards = {"pool_bytes": 512 * PAGE_BYTES, "pool_shards": RANKS}
     server = Pandod(folder, quarantine="1h", **OPEN | shards)
@@ -32,7 +33,7 @@ def sharded(tmp_path_factory):
 @pytest.fixture(scope="module")
 def engine(sharded, model, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
-    # Ranks must agree who waits for a tier, also where there is none.
+    # Ranks must agree which requests wait for a tier, even without a tier.
     waits = {"PANDO_WAIT_MS": "60000"}
     sizes = {"page_size": None, "max_total_tokens": None, "tp_size": RANKS}
     engine = start_full_engine(
@@ -47,7 +48,7 @@ def engine(sharded, model, tmp_path_factory):
 
 
 def schedulers(engine):
-    """The process ids of the ranks, in their order."""
+    """Returns the process ids of the ranks, in the order of the ranks."""
     titles = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -78,7 +79,7 @@ def test_each_rank_maps_its_own_shard_alone(engine):
 
 
 def shards_mapped_by(pid: int) -> set[str]:
-    """The inodes of their memory."""
+    """Returns the inodes of the pool shards that the process maps."""
     maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
     return {line.split()[4] for line in maps if "/memfd:pando-kv" in line}
 
@@ -105,7 +106,8 @@ def test_pages_of_a_dead_scheduler_are_kept_while_the_other_rank_may_write(
     engine.send(prompts=[prompt(300, seed=6002)], new=2000)
     with Operator(sharded.address) as operator:
         eventually(lambda: operator.stats().locks == 1)
-        # The other rank is not ended when the first one dies, nor ends by itself.
+        # The stopped engine cannot end the second rank when the first one dies, and the
+        # stopped second rank cannot end by itself.
         engine.process.send_signal(signal.SIGSTOP)
         os.kill(second, signal.SIGSTOP)
         os.kill(first, signal.SIGKILL)

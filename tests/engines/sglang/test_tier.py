@@ -1,4 +1,4 @@
-"""SGLang over a pandod with a disk tier, whose disk a test stalls."""
+"""SGLang on a pandod with a disk tier, whose disk the tests stall."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from stalled_disk import StalledDisk
 
 PAGES = 256  # a quarter of them may be loaded at once
 NEW = 8
-BEFORE_A_CALL_ENDS = 20  # seconds: one that the scheduler waits for takes 30
+BEFORE_A_CALL_ENDS = 20  # seconds; a call without the limit of a step takes 30
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,8 @@ def operator(pandod):
 
 @pytest.fixture
 def put_on_disk_alone(engine, operator, http):
-    """Computes a prompt, and evicts it once it is stored; returns the answer to it."""
+    """Returns a function that computes a prompt, evicts it once the disk has it, and
+    returns the tokens."""
 
     def put(tokens):
         stored = MetricsPage(http).sum("pando_tier_pages")
@@ -100,7 +101,7 @@ def test_a_prompt_that_was_evicted_is_loaded_from_disk(
     assert hit_tokens(http, tier="loaded") == 736
     found = engine.ask(prompts=[tokens], new=NEW)
     assert (found["cached"], found["outputs"]) == ([736], computed)
-    # A wait is no hit: the match that follows is one.
+    # The wait does not count as a hit; only the match after it does.
     assert hit_tokens(http) == 2 * 736
     eventually(lambda: operator.stats().locks == 0)
 
@@ -160,10 +161,10 @@ def test_what_is_not_on_disk_is_one_call_more(engine):
 
 
 def test_a_pandod_that_hangs_kills_nobody(engine, pandod, disk, put_on_disk_alone):
-    """Who waits for the tier does not stop the scheduler."""
+    """A request that waits for the tier does not stop the scheduler."""
     tokens = prompt(400, seed=9006)
     expected = put_on_disk_alone(tokens)
-    # A process goes on for a moment after the signal.
+    # A process runs on for a moment after SIGSTOP, so the disk is stalled first.
     disk.stall()
     (request,) = engine.ask(start=[tokens], new=NEW)["ids"]
     os.kill(pandod.pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Two SGLang engines over one pandod say what SGLang says by itself."""
+"""Two SGLang engines on one pandod return the tokens of SGLang without Pando."""
 
 import re
 from pathlib import Path
@@ -38,7 +38,7 @@ def test_a_warm_request_is_two_calls(engines):
 
 
 def test_requests_that_end_in_one_step_are_published_together(engines):
-    """And wait for the device once."""
+    """The engine waits for the device once for all of them."""
     engine = engines[0]
     prompts = [prompt(50, seed=430 + i) for i in range(4)]
     ids = engine.ask(start=prompts, new=8)["ids"]
@@ -49,7 +49,9 @@ def test_requests_that_end_in_one_step_are_published_together(engines):
 
 
 def cached_of_eight(engine, seed):
-    """Requests over one prompt, when the first has just been computed."""
+    """Runs eight requests with one prefix, seven after the first one has computed it.
+
+    Returns the cached tokens and the outputs of each request."""
     tokens = prompt(200, seed=seed)
     prompts = [tokens + prompt(9, seed=seed + i) for i in range(8)]
     before = engine.ask(look=True)["calls"]
@@ -64,7 +66,7 @@ def cached_of_eight(engine, seed):
 
 
 def test_a_prompt_of_few_pages_is_found_while_its_request_runs(engines, reference):
-    """As soon as SGLang's own cache finds it."""
+    """A request finds the prompt as early as it would in SGLang's own cache."""
     expected = cached_of_eight(reference, seed=400)
     assert expected[0] == [0] + [192] * 7
     assert cached_of_eight(engines[1], seed=400) == expected
@@ -102,7 +104,7 @@ def test_kv_tensors_are_the_pool_that_is_mapped(engines):
 
 
 def test_conversations_that_cross_engines(engines, reference, operator):
-    """Turns go to the engines in turn, batches and namespaces among them."""
+    """The engines take turns; some turns are batches or use another namespace."""
     hits = operator.stats().counters.hit_tokens
     cached = 0
     histories = {
@@ -185,7 +187,7 @@ def test_what_waits_holds_nothing(engines, operator):
 
 
 def test_what_is_published_late_is_found_then(engines, reference, operator):
-    """As on a GPU, which has not written yet when the next chunk is scheduled."""
+    """A GPU may not have written a chunk when SGLang schedules the next one."""
     first, second = engines
     tokens = prompt(700, seed=7)
     first.ask(device="is late")
@@ -201,7 +203,7 @@ def test_what_is_published_late_is_found_then(engines, reference, operator):
 
 
 def test_what_is_late_is_published_while_the_engine_decodes(engines, operator):
-    """No other request has to come first."""
+    """The publication does not need another request."""
     engine = engines[0]
     tokens = prompt(700, seed=9)
     engine.ask(device="is late")
@@ -218,7 +220,7 @@ def test_kv_of_other_weights_is_not_found(engines):
     first, second = engines
     tokens = prompt(130, seed=8)
     first.ask(prompts=[tokens])
-    # The update begins and fails; then it is done.
+    # The first update fails, and the second one succeeds.
     first.ask(update=None)
     assert first.ask(prompts=[tokens])["cached"] == [0]
     first.ask(update="v2")

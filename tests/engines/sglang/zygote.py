@@ -1,10 +1,10 @@
-"""Imports SGLang once, and forks an engine for each that asks.
+"""A program that imports SGLang once, and forks an engine for each client.
 
 usage: zygote.py '{"socket": PATH, "models": [MODULE, ...]}'
 
-The modules are those of SGLang's models. Who asks (forked_engine.py) sends its standard
-streams and a line of JSON, {"arguments": ..., "environment": {...}}; the engine is
-engine.py with these, and its exit code is the answer.
+The modules are those of SGLang's models. A client (forked_engine.py) sends its standard
+streams and a line of JSON, {"arguments": ..., "environment": {...}}. The fork runs
+engine.py with these, and the zygote answers with its exit code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
     import sglang.srt.managers.scheduler
     import sglang.srt.models.registry  # noqa: F401
 
-    # Children are reaped by the kernel.
+    # The kernel reaps the children.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(given["socket"])

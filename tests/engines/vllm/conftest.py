@@ -1,4 +1,5 @@
-"""Engines start once for many tests: each start takes half a minute of a core."""
+"""Fixtures with vLLM engines. An engine starts once for many tests, because each start
+takes half a minute of a core."""
 
 import pytest
 from engines.engine_process import EngineProcess, closing_all
@@ -21,7 +22,7 @@ def model(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def reference(model, tmp_path_factory) -> EngineProcess:
-    """vLLM by itself, without any prefix cache."""
+    """Yields a vLLM engine without Pando and without any prefix cache."""
     engine = start_engine(
         "reference", model, None, tmp_path_factory.mktemp("reference")
     )
@@ -32,7 +33,7 @@ def reference(model, tmp_path_factory) -> EngineProcess:
 
 @pytest.fixture(scope="module")
 def roomy(tmp_path_factory):
-    """A pandod with room for all prompts."""
+    """Yields a pandod with room for all prompts."""
     server = serve_pool(tmp_path_factory.mktemp("roomy"), 512)
     yield server
     server.close()
@@ -41,7 +42,7 @@ def roomy(tmp_path_factory):
 def start_in_pool(
     name, model, pandod, folder, pages, connector=None, free_bytes=1 << 20, **arguments
 ):
-    """It is told no size, and finds little memory free."""
+    """Starts an engine that gets no size options and finds little memory free."""
     sizes = {
         "block_size": None,
         "kv_cache_memory_bytes": None,
@@ -61,7 +62,7 @@ def start_in_pool(
 
 @pytest.fixture(scope="module")
 def engines(roomy, reference, model, tmp_path_factory):
-    """Two of one pool."""
+    """Yields two engines that compute in one pool."""
     folder = tmp_path_factory.mktemp("engines")
     pair = [start_in_pool(name, model, roomy, folder, 512) for name in "ab"]
     with closing_all(pair):

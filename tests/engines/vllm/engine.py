@@ -1,14 +1,20 @@
-"""vLLM's LLM, with its engine core in this process.
+"""A program that runs vLLM's LLM, with its engine core in the same process.
 
 usage: engine.py '{"model": ..., "pando": address or null, "connector": {...}, ...}'
-One over blocks that is "patient" waits for calls that a busy machine makes slow. With
-"free_bytes": n vLLM sees so much memory free.
+With "patient": true, an engine over blocks waits longer for calls, which a busy machine
+makes slow. With "free_bytes": n, vLLM sees n bytes of free memory. With
+"multiprocessing": true, the engine core runs in a separate process.
 
-Reads commands in lines of JSON and answers each with one:
-{"prompts": [[ids]], "new": n, "salt": ...}   runs them to their end; n may be a list,
-                                              one for each
-{"start": [[ids]], "new": n}                  queues them; {"step": n} runs n steps
-{"look": true}, {"abort": [ids]}, {"output": id}, {"reset": true}
+The program reads commands as lines of JSON and answers each with one line:
+{"prompts": [[ids]], "new": n, "salt": ...}
+                                runs the prompts to their end; n may be a list, one
+                                number for each prompt
+{"start": [[ids]], "new": n}    queues the prompts
+{"step": n}                     runs n steps
+{"look": true}                  returns counts and times
+{"abort": [ids]}                aborts requests
+{"output": id}                  returns the tokens of a request so far
+{"reset": true}                 resets vLLM's prefix cache and the connector
 """
 
 from __future__ import annotations
@@ -74,7 +80,7 @@ def run(given: dict) -> None:
 
 
 def transfer_config(address: str, extra: dict):
-    """Over blocks where `extra` names the specification, else over pages."""
+    """Returns a configuration over blocks if `extra` names a spec, else over pages."""
     from vllm.config import KVTransferConfig
 
     is_blocks = "spec_name" in extra
@@ -171,7 +177,9 @@ class Engine:
             self.say(**self.look())
 
     def _finish_transfers(self) -> None:
-        """As an engine that serves does: LLM stops when all outputs are there."""
+        """Steps until all transfers are done, as an engine that serves does.
+
+        LLM itself stops as soon as all outputs are there."""
         connector = self.scheduler.connector if self.scheduler is not None else None
         while connector is not None and connector.has_pending_push_work():
             self.llm.llm_engine.step()

@@ -1,9 +1,9 @@
-"""The options of a pandod for the test model of vLLM."""
+"""The options of a pandod for vLLM's test model."""
 
 from engines.models import LAYERS
 
 BLOCK_TOKENS = 32
-# The bytes of a block in a layer: K and V of its tokens, 2 heads of 32 float32.
+# The bytes of a block in one layer: K and V of its tokens, for 2 heads of 32 float32.
 BLOCK_BYTES = 2 * BLOCK_TOKENS * 2 * 32 * 4
 PAGE_FORMAT = "of the tests"
 
@@ -15,7 +15,7 @@ POOL = {
     "layers": LAYERS,
     "page_bytes": LAYERS * BLOCK_BYTES,
     "page_format": PAGE_FORMAT,
-    # Pandod's fixture describes pages by heads.
+    # None removes the description by heads that the Pandod fixture has by default.
     "heads": None,
     "head_size": None,
     "dtype": None,

@@ -1,5 +1,5 @@
-"""vLLM's own Scheduler with Pando's connector, and no model: each step is done when it
-is scheduled, and each token is the same."""
+"""vLLM's own Scheduler with Pando's connector, without a model. Each step is done as
+soon as it is scheduled, and every sampled token is the same."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ MOST_STEPS = 2000
 
 
 class SchedulerAlone:
-    """`blocks` are those of the pool; `options` are Pando's."""
+    """A scheduler over a pandod. It belongs to one test and is used from one thread.
+
+    `blocks` is the number of blocks in the pool; `options` are options of Pando."""
 
     def __init__(
         self,
@@ -93,7 +95,7 @@ class SchedulerAlone:
         return request
 
     def step(self) -> dict[str, int]:
-        """Returns how many tokens of each request were computed."""
+        """Runs one step, and returns how many tokens of each request it computed."""
         output = self.scheduler.schedule()
         self.preempted += output.preempted_req_ids or ()
         names = list(output.num_scheduled_tokens)
@@ -111,7 +113,7 @@ class SchedulerAlone:
         return output.num_scheduled_tokens
 
     def _sampled(self, name: str) -> list[int]:
-        """Nothing within a prompt."""
+        """Returns the sampled token, or none while the prompt is not computed."""
         request = self.scheduler.requests[name]
         return [TOKEN] if request.num_computed_tokens >= request.num_tokens else []
 

@@ -1,4 +1,4 @@
-"""Starts a vLLM for a test."""
+"""Functions that start a vLLM for a test."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def start_engine(
     connector: dict[str, Any] | None = None,
     **arguments: Any,
 ) -> EngineProcess:
-    """`connector` are options of Pando's, `arguments` of vLLM's LLM. Does not wait until
-    it is ready."""
+    """Starts engine.py, and does not wait until it is ready.
+
+    `connector` are options of Pando, and `arguments` are arguments of vLLM's LLM."""
     given = {
         "model": str(model),
         "pando": pandod.address if pandod is not None else None,

@@ -1,8 +1,8 @@
-"""The parts of vLLM's scheduler that the connector reads, for tests without a model."""
+"""Stand-ins for the parts of vLLM's scheduler that the connector reads."""
 
 
 class Request:
-    """The parts of vLLM's Request that the connector reads."""
+    """A stand-in for vLLM's Request, with the parts that the connector reads."""
 
     def __init__(self, request_id, tokens, **fields):
         self.request_id = request_id
@@ -22,7 +22,7 @@ class Request:
 
 
 class Step:
-    """One step of vLLM's scheduler: SchedulerOutput, as far as the connector reads it."""
+    """A stand-in for vLLM's SchedulerOutput, with what the connector reads."""
 
     def __init__(self, preempted=()):
         self.preempted_req_ids = set(preempted)

@@ -1,4 +1,4 @@
-"""Two vLLM engines that compute in one pool say what vLLM says by itself."""
+"""Two vLLM engines that compute in one pool return the tokens of vLLM without Pando."""
 
 import numpy as np
 from engines.vllm.start import prompt, whole_blocks
@@ -22,7 +22,7 @@ def test_blocks_are_the_pool_whatever_memory_is_free(engines):
 
 
 def test_conversations_that_cross_engines(engines, reference, operator):
-    """Turns go round the engines, batches and a salt among them."""
+    """The engines take turns; some turns are batches or use a salt."""
     hits = operator.stats().counters.hit_tokens
     cached = 0
     histories = {
@@ -45,7 +45,7 @@ def test_conversations_that_cross_engines(engines, reference, operator):
 
 
 def test_pages_that_are_scrambled_change_the_tokens(engines, operator):
-    """So the tokens come from these pages, and only a fresh salt avoids them."""
+    """The tokens come from these pages, and only a fresh salt avoids the pages."""
     tokens = prompt(400, seed=4)
     right = engines[0].ask(prompts=[tokens])["outputs"]
     pages = operator.match_prefix(tokens).page_ids

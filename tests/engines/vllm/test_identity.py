@@ -1,4 +1,4 @@
-"""What of a request makes KV another one's."""
+"""The parts of a request that keep its KV apart from the KV of others."""
 
 from types import SimpleNamespace
 
@@ -42,7 +42,7 @@ def test_images_in_the_middle_of_a_prompt_tell_prompts_apart():
     cat, dog = of("cat").upto(64), of("dog").upto(64)
     assert (cat[:10] == 9).all() and (cat[40:] == 9).all()
     assert (cat[10:40] != dog[10:40]).all()
-    # However they are asked for.
+    # The tokens do not depend on the steps in which the caller asks for them.
     again = of("cat")
     again.upto(17)
     again.upto(33)

@@ -1,4 +1,4 @@
-"""Pages in vLLM's workers, without vLLM's model."""
+"""Pages in a worker of vLLM, without a model."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ PAGES = 16
 
 
 def test_a_rank_maps_its_own_shard(tmp_path):
-    """Each of them is a context on its GPU, which another rank may not even see."""
+    """Mapping a shard needs a context on its GPU, which other ranks may not see."""
     tensor = KVCacheTensor(
         size=LAYERS * PAGES * BLOCK_BYTES,
         layers=[f"layer.{n}" for n in range(LAYERS)],

@@ -1,4 +1,4 @@
-"""vLLM with requests in flight, and a pandod that drains or is killed."""
+"""vLLM engines with requests in flight while pandod drains or is killed."""
 
 import pytest
 from engines.engine_process import closing_all
@@ -42,7 +42,7 @@ def test_a_pandod_that_is_killed_ends_an_engine_and_no_token_is_wrong(
 
 
 def test_what_runs_while_pandod_drains_comes_to_its_end(engine, pandod, reference):
-    """It needs more blocks than the engine has by then."""
+    """The requests need more blocks than the engine holds when the drain begins."""
     load, new = [prompt(200, seed=7400 + i) for i in range(4)], 150
     running = engine.ask(start=load, new=new)["ids"]
     engine.ask(step=8)

@@ -1,4 +1,4 @@
-"""vLLM takes its sizes from the pool, which is its KV memory."""
+"""Sizes that vLLM takes from the pool, because the pool is its KV memory."""
 
 import json
 
@@ -15,7 +15,7 @@ GIB = 1 << 30
 
 @pytest.fixture
 def configured(model, roomy):
-    """vLLM's configuration from its command line."""
+    """Returns a function that makes vLLM's configuration from its flags."""
 
     def make(*flags, **options):
         extra = {"pando_address": roomy.address} | options
@@ -34,7 +34,7 @@ def configured(model, roomy):
 
 
 def start_on(gpu_gib, free_gib, config):
-    """The first steps of vLLM's worker for GPUs; returns the bytes that it wants."""
+    """Does the first steps of vLLM's GPU worker; returns the bytes that it wants."""
     gpu = MemorySnapshot(
         free_memory=free_gib * GIB,
         total_memory=gpu_gib * GIB,

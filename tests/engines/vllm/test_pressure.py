@@ -1,4 +1,4 @@
-"""vLLM engines that compute in the pool, when it is too small, and when one dies."""
+"""vLLM engines that compute in a pool that is too small, and the death of one."""
 
 import pytest
 from engines.engine_process import closing_all
@@ -16,7 +16,9 @@ PAGE_BYTES = LAYERS * BLOCK_BYTES
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
-    """Its pool is open but for the tokens of a page: the engines say the rest."""
+    """Yields a pandod that states only its bytes and the tokens of a page.
+
+    The engines state the rest of the layout."""
     folder = tmp_path_factory.mktemp("small")
     stated = {"pool_bytes": PAGES * PAGE_BYTES, "page_tokens": BLOCK_TOKENS}
     server = Pandod(folder, **OPEN | stated)
@@ -27,7 +29,7 @@ def small(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engines(small, model, reference, tmp_path_factory):
-    """What is inside of a block both see for themselves."""
+    """Yields two engines, which find out the format of a block by themselves."""
     folder = tmp_path_factory.mktemp("pressed")
     seen, free = {"pando_page_format": ""}, PAGES * PAGE_BYTES
     pair = [
@@ -74,7 +76,7 @@ def test_an_engine_that_is_killed_in_decode_leaves_nothing(engines, reference, s
         victim.kill()
         eventually(lambda: operator.stats().locks == 0)
         eventually(lambda: operator.stats().pages.quarantined == 0)
-        # The other one keeps some for its next requests.
+        # The other engine keeps some pages for its next requests.
         others = [session.reserved_pages for session in operator.sessions().items]
         assert operator.stats().pages.reserved == sum(others)
         assert len([pages for pages in others if pages]) <= 1

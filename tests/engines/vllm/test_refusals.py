@@ -1,4 +1,4 @@
-"""vLLM with Pando refuses some settings when it starts."""
+"""Settings that vLLM with Pando refuses when it starts."""
 
 from types import SimpleNamespace
 
@@ -61,9 +61,9 @@ def test_another_version_is_refused_by_the_connector(model, roomy, monkeypatch):
         SchedulerAlone(model, roomy.address, blocks=64)
 
 
-# The seams of the memory.
+# The tests below check the memory that vLLM allocates for its KV.
 
-# vLLM's is read where an open pool needs a layout that is not stated.
+# PageWorker needs vLLM's configuration only if an open pool gets its layout from it.
 NO_CONFIGURATION = None
 
 
@@ -91,7 +91,7 @@ def allocated():
 
 
 def layers_of(memory):
-    """The tensors of layers, cut out of one memory as vLLM does it."""
+    """Returns the tensors of the layers, cut out of `memory` as vLLM does it."""
     by_layer = memory.view(LAYERS, PAGES, BLOCK_BYTES)
     return {f"layer.{n}": by_layer[n] for n in range(LAYERS)}
 

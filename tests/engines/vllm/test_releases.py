@@ -1,5 +1,5 @@
-"""The schedulers of vLLM's other releases over Pando: their Python files, run with the
-binaries of the one that is installed."""
+"""The schedulers of other vLLM releases with Pando. Their Python files run with the
+binaries of the installed release."""
 
 import subprocess
 import sys

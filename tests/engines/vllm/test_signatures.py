@@ -1,4 +1,4 @@
-"""What of vLLM the seams lean on, as it was in the releases that were tested."""
+"""Checks of the parts of vLLM that the seams lean on, against the tested releases."""
 
 import importlib
 
@@ -15,7 +15,7 @@ def test_this_vllm_is_as_it_was_tested(name):
     require_seam(name)
 
 
-# Arguments that are the pool's where they were not given.
+# Arguments that Pando takes from the pool, and their defaults in vLLM.
 FILLED_IN = {
     "block_size": None,
     "num_gpu_blocks_override": None,
@@ -45,7 +45,7 @@ def test_all_that_is_imported_of_this_vllm_is_there(module):
 
 
 def test_what_is_not_as_it_was_is_named_with_the_version(monkeypatch):
-    """Of a release that says that it is a tested one, too."""
+    """The message names the version and the first parts of vLLM that differ."""
     from vllm.v1.kv_offload import base
 
     monkeypatch.delenv("PANDO_ANY_ENGINE_VERSION", raising=False)

@@ -1,4 +1,4 @@
-"""How a vLLM with Pando is started, and what it says when it cannot."""
+"""Starts of vLLM with Pando, and their refusals."""
 
 from types import SimpleNamespace
 
@@ -30,7 +30,7 @@ def memory_of_vllm(pages):
 
 
 def test_a_pool_by_heads_is_refused(tmp_path):
-    """As SGLang's: its pages hold keys and values apart, those of vLLM together."""
+    """A pool by heads, as for SGLang, keeps keys and values apart; vLLM does not."""
     server = Pandod(
         tmp_path, model=MODEL, pool_pages=8, **LAYOUT, page_tokens=BLOCK_TOKENS
     )
@@ -80,8 +80,9 @@ def test_quantized_kv_must_state_its_format(dtype):
 
 @pytest.fixture(scope="module")
 def served(model, roomy, reference, tmp_path_factory):
-    """The engine core in a process of its own, and its worker, as vLLM is served. They
-    start one after the other, while the first tests that ask for it run."""
+    """Yields an engine whose core and worker are separate processes, as in production.
+
+    The fixture does not wait for the start, so the first tests run meanwhile."""
     folder = tmp_path_factory.mktemp("served")
     engine = start_in_pool("served", model, roomy, folder, 512, multiprocessing=True)
     with closing_all([engine]):
@@ -99,7 +100,7 @@ def test_an_engine_that_does_not_fit_ends_with_a_sentence(
 
 
 def test_a_twin_of_another_rope_is_refused(roomy, served, tmp_path):
-    """Its name and its shape are those of the engine that attached first."""
+    """The twin has the name and the shape of the engine that attached first."""
     served.ready()
     twin = make_model(tmp_path / "twin", rope_theta=1e6)
     engine = start_in_pool("twin", twin, roomy, tmp_path, 512)

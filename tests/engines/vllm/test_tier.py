@@ -1,4 +1,4 @@
-"""vLLM over a pandod with a disk tier."""
+"""vLLM engines on a pandod with a disk tier."""
 
 import pytest
 from engines.engine_process import closing_all
@@ -21,7 +21,7 @@ def http():
 
 @pytest.fixture(scope="module")
 def pandod(tmp_path_factory, http):
-    """A prompt is stored and loaded as far as it fits into a quarter of the pool."""
+    """Yields a pandod that stores and loads what fits in a quarter of the pool."""
     folder = tmp_path_factory.mktemp("tiered")
     server = serve_pool(
         folder, PAGES, http=http, tier_disk=folder / "tier", tier_disk_bytes="256MiB"
@@ -50,7 +50,7 @@ def operator(pandod):
 def test_a_prompt_that_was_evicted_is_loaded_from_disk(
     engines, operator, http, reference
 ):
-    """By the engine that computed it, and then by the other one."""
+    """The engine that computed the prompt loads it, and then the other engine does."""
 
     def figure(name, **labels):
         return MetricsPage(http).sum(name, **labels)

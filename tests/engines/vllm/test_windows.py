@@ -1,4 +1,4 @@
-"""Models with windows, whose KV vLLM keeps whole for a connector such as Pando's."""
+"""Models with windows, for which vLLM keeps all KV if it has Pando's connector."""
 
 import pytest
 from engines.engine_process import closing_all

@@ -1,4 +1,4 @@
-"""Small models, some of whose layers attend to a window only; random weights."""
+"""Small models with random weights, in which some layers attend only to a window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMMON = {
     "eos_token_id": 2,
     "tie_word_embeddings": False,
     "sliding_window": 64,
-    # So large that a token depends on all that came before it.
+    # The weights are so large that every token depends on all tokens before it.
     "initializer_range": 0.4,
 }
 
@@ -58,7 +58,7 @@ MODELS = {"gemma 3": _GEMMA_3, "gpt-oss": _GPT_OSS}
 
 
 def make_window_model(name: str, folder: Path) -> int:
-    """Returns how many layers it has."""
+    """Writes the model to `folder`, and returns its number of layers."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 

@@ -1,5 +1,5 @@
-"""Engines over the blocks of one pandod, forked from one process that has imported
-SGLang."""
+"""Fixtures with engines on the blocks of one pandod. The engines are forks of one
+process that has imported SGLang."""
 
 import pytest
 from engines.engine_process import EngineProcess, closing_all
@@ -8,13 +8,14 @@ from engines.sglang.linker.engines import HERE, Engines
 from engines.sglang.odd_models import MODELS, make_odd_model
 from pandod_process import Pandod
 
-# A kind has extents of its own, and each version of the weights is a kind.
+# Extents are small because each kind has its own extents, and each version of the
+# weights is a kind.
 MEMORY = {"memory": "64MiB", "block_extent": "1MiB"}
 
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
-    """Folders, by what is special about the model."""
+    """Returns the folders of the models, by the name of the model."""
     folder = tmp_path_factory.mktemp("models")
     odd = {name: make_odd_model(name, folder / name) for name in MODELS}
     return {"plain": make_model(folder / "plain")} | odd
@@ -33,7 +34,7 @@ def zygote(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def engines_of(zygote, models):
-    """Makes engines; call it with a folder."""
+    """Returns a function that makes Engines whose logs are in a folder."""
     return lambda folder: Engines(zygote, models, folder)
 
 
@@ -45,7 +46,7 @@ def serve_blocks(folder, **options):
 
 @pytest.fixture(scope="module")
 def pandod(tmp_path_factory):
-    """With room for all prompts."""
+    """Yields a pandod with room for all prompts."""
     server = serve_blocks(tmp_path_factory.mktemp("p"))
     yield server
     server.close()

@@ -1,4 +1,4 @@
-"""Starts SGLang with PandoLinker, or with its own cache alone."""
+"""Starts of SGLang with PandoLinker, or with SGLang's own cache alone."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pandod_process import Pandod
 
 HERE = Path(__file__).resolve().parents[1]
 
-# A step that waits so long for pandod does not take it for away where tests share two
-# cores. How long a step waits by default is another test's.
+# Milliseconds that a step waits for pandod. They are so many that a step does not take
+# pandod for away while tests share two cores. test_phases.py uses the default wait.
 PATIENT_MS = 5000
 
 
@@ -32,7 +32,9 @@ class Engines:
         wait_ms: float | None = PATIENT_MS,
         **arguments: Any,
     ) -> EngineProcess:
-        """`arguments` are fields of ServerArgs. Does not wait until it is ready."""
+        """Starts an engine, and does not wait until it is ready.
+
+        `arguments` are fields of SGLang's ServerArgs."""
         environment = {"SGLANG_ENABLE_STRICT_MEM_CHECK_DURING_BUSY": "1"}
         if pandod is not None:
             environment["PANDO_ADDRESS"] = pandod.address
@@ -52,7 +54,7 @@ class Engines:
 
 
 def linker_arguments(wait_ms: float | None) -> dict[str, Any]:
-    """Those that choose PandoLinker."""
+    """Returns the fields of ServerArgs that choose PandoLinker."""
     chosen: dict[str, Any] = {
         "linker": "PandoLinker",
         "linker_module_path": "pando_kv.sglang.linker",
@@ -67,14 +69,16 @@ def linker_arguments(wait_ms: float | None) -> dict[str, Any]:
 
 
 def nothing_is_held(operator: Operator) -> bool:
-    """No block is locked, reserved or in quarantine."""
+    """Returns whether no block is locked, reserved or in quarantine."""
     blocks = operator.stats().blocks
     held = (blocks.protected_blocks, blocks.reserved_blocks, blocks.quarantined_blocks)
     return held == (0, 0, 0)
 
 
 def finds(engine: EngineProcess, tokens: list[int], expected: list[list[int]]) -> bool:
-    """After a flush, so that what is cached comes from the store."""
+    """Returns whether the engine finds tokens of the prompt in the store.
+
+    Flushes the engine's own cache first. Fails if the output is not `expected`."""
     assert engine.ask(flush=True)["flushed"]
     answer = engine.ask(prompts=[tokens], new=len(expected[0]))
     assert answer["aborted"] == [False]

@@ -1,5 +1,5 @@
-"""The engine's connection is cut at a moment of its work: its session goes on, or is
-lost, and it has another one."""
+"""Cuts of the engine's connection at several moments of its work. Its session goes on,
+or is lost, and then the engine opens another one."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ def test_no_token_differs_and_the_engine_finds_again(
     grace, engines_of, tmp_path_factory
 ):
     folder = tmp_path_factory.mktemp("c")
-    # To a relay of another process pandod gives its memory over TCP alone.
+    # pandod gives its memory through a relay in another process only over TCP.
     tcp = free_address()
     server = serve_blocks(folder, session_grace=grace, tcp=tcp, tcp_insecure="yes")
     make = engines_of(folder)

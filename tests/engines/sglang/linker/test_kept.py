@@ -1,5 +1,5 @@
-"""pandod is killed under pando-keeper while engines use its blocks: no engine ends, no
-token is another, and what was stored before is found by an engine that comes later."""
+"""Kills of a pandod under pando-keeper while engines use its blocks. No engine ends, no
+token changes, and a later engine finds what was stored before."""
 
 import contextlib
 
@@ -33,7 +33,7 @@ def test_an_engine_that_comes_later_finds_what_was_stored_before_deaths(
             own = alone.ask(prompts=[tokens], new=NEW)["outputs"]
             engine.ask(flush=True)
             engine.ask(interrupt=phase, pid=server.server_pid, signal="SIGKILL")
-            # The first one is there to be loaded, the other one to be stored.
+            # The engine loads the first prompt and stores the other one.
             answer = engine.ask(prompts=[first, tokens], new=NEW)
             assert answer["outputs"] == expected + own
             assert answer["aborted"] == [False] * 2

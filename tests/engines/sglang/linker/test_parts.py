@@ -1,4 +1,4 @@
-"""Parts of the linker by themselves, beside plain models of them."""
+"""Parts of the linker by themselves, compared with plain models of them."""
 
 import random
 
@@ -80,7 +80,7 @@ def test_the_questions_of_a_step_take_no_longer_than_its_budget(monkeypatch):
 
 
 class Pool:
-    """What PoolPages reads of a DevicePoolEntry: two layers, keys and values."""
+    """A stand-in for a DevicePoolEntry with the keys and values of two layers."""
 
     page_size = 4
 

@@ -1,5 +1,5 @@
-"""pandod is stopped, or killed and started anew, at each moment of the linker's work: no
-engine ends, no token is another, nothing is left over, and the engine finds again."""
+"""Stops and restarts of pandod at each moment of the linker's work. No engine ends, no
+token changes, nothing stays held, and the engine finds blocks again afterwards."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ CASES = [(model, phase) for model, phases in MODELS.items() for phase in phases]
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """It is killed and started anew."""
+    """Yields a pandod that the tests kill and start again."""
     started = serve_blocks(tmp_path_factory.mktemp("k"))
     yield started
     started.close()
@@ -30,8 +30,8 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def engines(server, engines_of, tmp_path_factory):
-    """By model, one over pandod, which waits for it no longer than by default, and one
-    alone."""
+    """Yields two engines for each model: one on pandod, which waits for pandod only as
+    long as by default, and one with its own cache alone."""
     make = engines_of(tmp_path_factory.mktemp("engines"))
     by_model = {
         model: (
@@ -48,7 +48,7 @@ def engines(server, engines_of, tmp_path_factory):
 
 
 def is_stopped(pid):
-    """Whether a signal has stopped the process."""
+    """Returns whether a signal has stopped the process."""
     return "State:\tT" in Path(f"/proc/{pid}/status").read_text()
 
 
@@ -62,7 +62,7 @@ def test_an_engine_goes_on(server, engines, model, phase, how, capsys):
     expected = alone.ask(prompts=[tokens], new=NEW)["outputs"]
     others_expected = alone.ask(prompts=others, new=NEW)["outputs"]
     if phase in LOADS:
-        # There is something to load.
+        # Puts the prompt into the store, for the engine to load.
         eventually(lambda: finds(engine, tokens, expected))
         engine.ask(flush=True)
 
@@ -79,7 +79,7 @@ def test_an_engine_goes_on(server, engines, model, phase, how, capsys):
             f"{model}, {how} in {phase}: the longest step took {longest:.0f} ms, and "
             f"none waited longer than {waited:.0f}"
         )
-    # A phase of a thread in the background may be still to come.
+    # A background thread may reach the phase later than the answers come.
     if how == "stopped":
         eventually(lambda: is_stopped(server.pid))
         os.kill(server.pid, signal.SIGCONT)
@@ -97,7 +97,7 @@ def test_an_engine_goes_on(server, engines, model, phase, how, capsys):
 
 
 def test_what_is_resident_is_offered_to_a_new_pandod(server, engines):
-    """SGLang stores a node once: it is never told that it is stored."""
+    """SGLang itself offers a node only once, so the linker must offer it again."""
     engine, alone = engines["plain"]
     tokens = prompt(400, seed=5000)
     expected = alone.ask(prompts=[tokens], new=NEW)["outputs"]
@@ -106,7 +106,7 @@ def test_what_is_resident_is_offered_to_a_new_pandod(server, engines):
     server.start()
 
     def is_stored_again():
-        # Not flushed: the prompt is in the engine's tree all the time.
+        # Without a flush, the prompt stays in the engine's tree.
         assert engine.ask(prompts=[tokens], new=NEW)["cached"] == [384]
         with Operator(server.address) as operator:
             return operator.stats().blocks.evictable_blocks >= 25

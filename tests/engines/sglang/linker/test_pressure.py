@@ -1,4 +1,4 @@
-"""Memory that is too small for all prompts, and pages of the device, too."""
+"""Engines whose prompts fit neither in pandod's memory nor in the device's pages."""
 
 import random
 

@@ -1,5 +1,5 @@
-"""SGLang's Engine as a user starts it, with two tensor-parallel ranks: each stores its
-own heads, and both take a load or neither does."""
+"""SGLang's Engine as a user starts it, with two tensor-parallel ranks. Each rank stores
+its own heads, and either both ranks take a load or neither does."""
 
 from engines.engine_process import closing_all
 from engines.sglang.linker.engines import (

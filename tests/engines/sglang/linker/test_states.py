@@ -1,5 +1,5 @@
-"""SGLang's real tree of a model with states (Mamba), over Pando, without the model: the
-bytes of a token say all tokens before it, and so does a state."""
+"""SGLang's real tree for a model with states (Mamba) on Pando, without the model. The
+test writes KV and states whose bytes identify all tokens up to their place."""
 
 import hashlib
 import os
@@ -18,8 +18,8 @@ from pando_kv import Operator
 
 os.environ.setdefault("SGLANG_USE_CPU_ENGINE", "1")
 
-# SGLang's kit for tests of its tree asks this one for a class, and this one for
-# packages that no engine needs.
+# SGLang's test kit for its tree imports one class from this module. The module imports
+# packages that no engine needs, so a stub replaces it.
 _UTILS = "sglang.test.test_utils"
 sys.modules.setdefault(
     _UTILS, types.ModuleType(_UTILS)
@@ -37,7 +37,7 @@ def server(tmp_path_factory):
 
 
 class Tree:
-    """One engine's tree and pools, whose KV is written by hand."""
+    """One engine's tree and pools. The test itself writes their KV and states."""
 
     def __init__(self, name):
         from pando_kv.sglang.linker import linker as module
@@ -76,8 +76,8 @@ class Tree:
         self._asked = 0
 
     def run(self, tokens):
-        """As a request does that computes its prompt: finds what there is, looks that
-        it is right, computes the rest and inserts all."""
+        """Does what a request for `tokens` does: finds its prefix, checks the bytes of
+        that prefix, computes the rest, and inserts all."""
         from sglang.srt.managers.schedule_batch import Req
         from sglang.srt.mem_cache.base_prefix_cache import (
             InsertParams,
@@ -136,7 +136,7 @@ class Tree:
 
 
 def value_of(tokens, number):
-    """Exact in bfloat16."""
+    """Returns a value for the tokens up to a place; bfloat16 has it exactly."""
     digest = hashlib.sha256(f"{number} {tokens}".encode()).digest()
     return float(digest[0] % 128)
 

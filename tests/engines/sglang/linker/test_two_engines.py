@@ -1,5 +1,5 @@
-"""Two SGLangs over the blocks of one pandod say what one says by itself, and find what
-it finds."""
+"""Two SGLang engines on the blocks of one pandod. They return the tokens of one engine
+without Pando, and find as many cached tokens as that engine."""
 
 import numpy as np
 import pytest
@@ -20,9 +20,8 @@ def kind(request):
 
 @pytest.fixture(scope="module")
 def three(kind, pandod, engines_of, tmp_path_factory):
-    """Two engines over pandod, and one with its own cache alone."""
+    """Yields two engines on pandod, and one with its own cache alone."""
     engines = engines_of(tmp_path_factory.mktemp(kind))
-    # With overlap SGLang schedules a batch while the one before runs.
     started = [
         engines.start("a", kind, pandod, schedule_policy="lpm"),
         engines.start("b", kind, pandod),
@@ -60,7 +59,7 @@ def test_what_another_engine_computed_is_cached_as_in_ones_own(three, blocks):
 def test_a_twin_of_another_rope_finds_nothing(
     kind, pandod, three, engines_of, blocks, tmp_path
 ):
-    """Its weights are the same."""
+    """The twin has the same weights."""
     if kind != "plain":
         pytest.skip("one kind of model has a twin here")
     tokens = prompt(300, seed=80)
@@ -74,7 +73,7 @@ def test_a_twin_of_another_rope_finds_nothing(
 
 
 def test_conversations_that_cross_engines(three, blocks):
-    """Turns go to the engines in turn, several at once."""
+    """The engines take turns, with three conversations in each turn."""
     histories = {key: prompt(100 + 37 * i, seed=10 + i) for i, key in enumerate("xyz")}
     cached = 0
     for turn in range(8):
@@ -114,7 +113,7 @@ def test_a_flush_takes_nothing_from_the_store(three, blocks):
 
 
 def stored_all(engine):
-    """Once no page is on its way to the store."""
+    """Waits until no page is on its way to the store."""
     eventually(lambda: engine.ask(step=1)["offloads"] == 0)
 
 
@@ -153,7 +152,8 @@ def test_ranking_a_queue_asks_about_each_request_once(three, blocks):
     answer = engine.ask(prompts=prompts, new=6)
     assert answer["outputs"] == alone.ask(prompts=prompts, new=6)["outputs"]
     made = answer["calls"]["LookupBlocks"] - before
-    # One as it comes, one as it is admitted, and one in a tenth of a second.
+    # Each request makes one call as it comes and one as it is admitted. The queue makes
+    # at most one more call in each tenth of a second.
     assert made <= 2 * len(prompts) + answer["steps"]
 
 
@@ -163,10 +163,10 @@ def test_kv_of_other_weights_is_not_found(three, blocks):
     expected = alone.ask(prompts=[tokens], new=12)["outputs"]
     first.ask(prompts=[tokens], new=12)
     stored_all(first)
-    # The update begins and fails; then it is done.
+    # The first update fails, and the second one succeeds.
     for version in (None, "v2"):
         first.ask(update=version)
-        # Pages of both are in its tree: nothing is stored.
+        # The engine stores nothing while its tree has pages of both versions.
         published = blocks.stats().blocks.published_blocks
         first.ask(prompts=[prompt(100, seed=61)])
         first.ask(step=2)
@@ -182,7 +182,7 @@ def test_kv_of_other_weights_is_not_found(three, blocks):
 def test_memory_that_is_scrambled_changes_tokens_and_a_fresh_salt_restores_them(
     three, pandod, blocks
 ):
-    """Nothing else says that the bytes come from there. The last test of these."""
+    """This test shows that the bytes come from pandod. It must be the last one here."""
     first, second, alone = three
     tokens = prompt(500, seed=50)
     expected = alone.ask(prompts=[tokens], new=12)["outputs"]

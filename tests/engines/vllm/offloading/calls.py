@@ -1,5 +1,5 @@
-"""Counts the calls of a client, and those of this thread, which is the engine's, that
-waited for pandod in vain."""
+"""A counter of a client's calls to pandod. It also counts the calls without an answer
+in time that the engine's thread made. That is the thread that starts the counter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A pandod with block memory and no pool, for engines that compute in their own."""
+"""Fixtures with a pandod that has block memory and no pool. The engines compute in
+their own memory."""
 
 import contextlib
 
@@ -27,7 +28,7 @@ def nothing_is_held(operator):
     try:
         blocks = operator.stats().blocks
     except UnavailableError:
-        return False  # its connection to a pandod that began anew is not made yet
+        return False  # the operator has no connection to the restarted pandod yet
     return (
         blocks.locks == 0
         and blocks.reservations == 0
@@ -45,7 +46,8 @@ def pandod(tmp_path):
 
 @pytest.fixture
 def operator(pandod):
-    """Looks at that pandod, which must be sound in the end, and nothing held."""
+    """Yields a client of the pandod. At the end, checks its invariants and that nothing
+    is held."""
     with Client(pandod.address, name="operator") as client:
         yield client
         eventually(lambda: nothing_is_held(client))
@@ -54,7 +56,9 @@ def operator(pandod):
 
 @pytest.fixture
 def start(model, pandod, operator, monkeypatch):
-    """Engines without a model, which end before it is looked at what they leave."""
+    """Yields a function that starts engines without a model.
+
+    The engines end before `operator` checks what they leave."""
     be_patient(monkeypatch.setattr)
     with contextlib.ExitStack() as stack:
 

@@ -1,8 +1,9 @@
-"""vLLM's own Scheduler and OffloadingConnector over Pando's blocks, around a model that
-only notes what it has read: the KV of a token says which tokens came before it.
+"""vLLM's own Scheduler and OffloadingConnector over Pando's blocks, with a stand-in for
+the model. The stand-in writes KV that identifies a token and all tokens before it.
 
-It has groups of layers with windows beside one that sees all. Each step reads the KV
-that attention would read, and fails if that is not of the request's own tokens.
+It has groups of layers with windows beside one group that sees all tokens. Each step
+reads the KV that attention would read, and fails if that KV does not belong to the
+tokens of the request.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from vllm.v1.structured_output import StructuredOutputManager
 
 TOKEN = 7
 MOST_STEPS = 4000
-LAYERS = 2  # of each group
-WORDS = BLOCK_BYTES // BLOCK_TOKENS // 8  # of a token in a layer
+LAYERS = 2  # in each group
+WORDS = BLOCK_BYTES // BLOCK_TOKENS // 8  # for a token in a layer
 SHAPE = {"block_size": BLOCK_TOKENS, "num_kv_heads": 2, "head_size": 32}
-# Tokens that a group sees; None: all.
+# The number of tokens that each group sees, or None for all.
 WINDOWS = (None, 40, 100)
 CONNECTOR = {
     "spec_name": "PandoOffloadingSpec",
@@ -48,7 +49,11 @@ CONNECTOR = {
 
 
 class EngineAlone:
-    """`blocks` are vLLM's; `windows` of each group; `options` are Pando's."""
+    """An engine with its scheduler, worker and stand-in model. It belongs to one test
+    and is used from one thread.
+
+    `blocks` is the number of vLLM's blocks, `windows` has the window of each group in
+    tokens, and `options` are options of Pando."""
 
     def __init__(
         self,
@@ -112,7 +117,7 @@ class EngineAlone:
         self._hash_blocks = get_request_block_hasher(BLOCK_TOKENS, sha256)
         self._blocks: dict[str, list[list[int]]] = {}
         self.found: dict[str, int] = {}
-        """Tokens of each request that were loaded or in vLLM's own cache."""
+        """The tokens of each request that were loaded or in vLLM's own cache."""
 
     @property
     def manager(self) -> Any:
@@ -135,7 +140,7 @@ class EngineAlone:
         return request
 
     def step(self) -> dict[str, int]:
-        """Returns how many tokens of each request were computed."""
+        """Runs one step, and returns how many tokens of each request it computed."""
         output = self.scheduler.schedule()
         names = list(output.num_scheduled_tokens)
         done = self.work(output)
@@ -164,8 +169,9 @@ class EngineAlone:
         )
 
     def _compute(self, output: Any) -> None:
-        """As attention does: all KV of the step is written before any of it is read. A
-        request may find what another one computes in the same step."""
+        """Writes all KV of the step, and then reads and checks it, as attention does.
+
+        A request may find what another one computes in the same step."""
         placed = [
             (name, computed, computed + output.num_scheduled_tokens[name])
             for name, computed in self._place(output)
@@ -198,7 +204,8 @@ class EngineAlone:
         return self.memory[:, at[0], at[1]]
 
     def _place(self, output: Any) -> list[tuple[str, int]]:
-        """Requests of the step and what is computed of them; notes their blocks."""
+        """Notes the blocks of the requests in the step. Returns the name of each
+        request, and how many of its tokens were computed before."""
         found = []
         for new in output.scheduled_new_reqs:
             self._blocks[new.req_id] = [list(ids) for ids in new.block_ids]
@@ -219,7 +226,7 @@ class EngineAlone:
         return found
 
     def _sampled(self, name: str) -> list[int]:
-        """Nothing within a prompt."""
+        """Returns the sampled token, or none while the prompt is not computed."""
         request = self.scheduler.requests[name]
         return [TOKEN] if request.num_computed_tokens >= request.num_tokens else []
 
@@ -229,7 +236,7 @@ class EngineAlone:
         return self.scheduler.has_requests() or connector.has_pending_push_work()
 
     def run(self) -> None:
-        """All requests, and the transfers of those that are over."""
+        """Steps until all requests and transfers are done."""
         for _ in range(MOST_STEPS):
             if not self.is_busy:
                 return
@@ -237,7 +244,7 @@ class EngineAlone:
         raise AssertionError(f"not done after {MOST_STEPS} steps")
 
     def ask(self, name: str, prompt: list[int], new: int = 1, **fields: Any) -> int:
-        """Runs it to its end; returns how many of its tokens were found."""
+        """Runs the request to its end; returns how many of its tokens were found."""
         self.add(name, prompt, new, **fields)
         self.run()
         return self.found[name]
@@ -264,7 +271,7 @@ def _spec(window: int | None) -> Any:
 
 
 def words_of(tokens: Sequence[int]) -> torch.Tensor:
-    """For each token a word that tells it, and all before it, from others."""
+    """Returns a word for each token, which identifies it and all tokens before it."""
     words, word = np.empty(len(tokens), np.int64), 1
     for place, token in enumerate(tokens):
         word = (word * 1_000_003 + token + 1) % (1 << 61)

@@ -1,4 +1,4 @@
-"""Engines as children of one process, which has imported vLLM once: that takes half a
+"""Engines as forks of one process that has imported vLLM. The import takes half a
 minute of a core."""
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ STEP_SECONDS = 300
 
 
 class EngineForks(EngineProcess):
-    """The process that they are children of."""
+    """The process that forks the engines. It is used from one thread."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(Path(__file__), {}, folder / "forks.log")
         self._folder = folder
 
     def start(self, name: str, **arguments: Any) -> ForkedEngine:
-        """An engine of engine.py, with these arguments of it."""
+        """Forks an engine that runs engine.py with `arguments`; waits for its start."""
         path, log = self._folder / f"{name}.sock", self._folder / f"{name}.log"
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))
@@ -41,7 +41,7 @@ class EngineForks(EngineProcess):
 
 
 class ForkedEngine:
-    """Told what to do as an EngineProcess is."""
+    """A forked engine, which takes the same commands as an EngineProcess."""
 
     def __init__(self, connection: socket.socket, log: Path) -> None:
         self._connection = connection
@@ -57,7 +57,7 @@ class ForkedEngine:
         return self._log.read_text(errors="replace")
 
     def close(self) -> None:
-        """Ends it."""
+        """Ends the engine."""
         self._connection.shutdown(socket.SHUT_WR)
         for _ in self._lines:
             pass
@@ -100,7 +100,7 @@ def main() -> None:
 
 
 def become(told: dict[str, Any], engine: Any) -> None:
-    """An engine, whose commands come from that socket."""
+    """Runs an engine in this process, with commands from the socket in `told`."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(told["socket"])
     log = os.open(told["log"], os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)

@@ -1,4 +1,4 @@
-"""Copies as late as they may be, in the place of a GPU's streams."""
+"""Copies that are done late, as on the streams of a GPU."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pando_kv.vllm.offloading.host_copies import HostCopies
 
 
 def do_copies_late(monkeypatch: Any, how_many: Callable[[int], int]) -> None:
-    """Transfers are done in their order. When an engine asks for those that are over,
-    `how_many` says how many of those under way are; the others are done when they are
-    waited for."""
+    """Replaces the copies of engines that are made from now on by late copies.
+
+    Transfers are done in order. When an engine asks for finished transfers, `how_many`
+    gets the number under way and returns how many of them to do. The others are done
+    when the engine waits for them."""
 
     class LateCopies(HostCopies):
         def __init__(self, *given: Any) -> None:

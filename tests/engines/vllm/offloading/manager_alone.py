@@ -1,5 +1,5 @@
-"""Pando's side of vLLM's scheduler by itself: no engine, and no worker but a client that
-says what one would."""
+"""Pando's manager for vLLM's scheduler, without an engine. A client states what a
+worker would state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BLOCK_TOKENS = 16
 class ManagerAlone:
     manager: SharedBlocks
     worker: Client
-    """Has the kinds open, and may map the memory."""
+    """The client that has opened the kinds; it may map the memory."""
 
     def close(self) -> None:
         self.manager.shutdown()
@@ -39,8 +39,10 @@ class ManagerAlone:
 def manager_alone(
     address: str, name: str, shard_bytes: Sequence[int], **client: Any
 ) -> ManagerAlone:
-    """`shard_bytes` of each group. Those with equal ones share their blocks, and no
-    engine has a `name` twice."""
+    """Connects a manager and its worker's client to the pandod at `address`.
+
+    `shard_bytes` has the bytes of a block's shard for each group. Managers with equal
+    `shard_bytes` share their blocks. Each manager needs another `name`."""
     worker, config = (
         Client(address, name=f"worker of {name}"),
         _config(name, shard_bytes),
@@ -66,13 +68,13 @@ def manager_alone(
 
 
 def prompt_keys(prompt: str, count: int, group: int = 0) -> list[OffloadKey]:
-    """Of the blocks of a prompt, from its beginning."""
+    """Returns the keys of the first `count` blocks of a prompt."""
     hashes = [hashlib.sha256(f"{prompt} {n}".encode()).digest() for n in range(count)]
     return [make_offload_key(each, group) for each in hashes]
 
 
 def context_of(name: str, groups: Sequence[Sequence[OffloadKey]]) -> ReqContext:
-    """As vLLM gives it to a manager: it has all keys of the request."""
+    """Returns a context with all keys of the request, as vLLM gives it to a manager."""
     context = ReqContext(name)
     for keys in groups:
         for n, key in enumerate(keys):

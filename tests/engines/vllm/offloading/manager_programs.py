@@ -1,8 +1,8 @@
-"""Random operations on managers of several engines that share blocks, each beside the
-manager that vLLM has for itself.
+"""Random operations on the managers of several engines that share blocks. Each runs
+beside vLLM's own manager.
 
-The worker writes a block's key into its place, and reads it there when the block is
-loaded.
+The worker writes a block's key into the block's place, and checks the key there when
+the block is loaded.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from vllm.v1.kv_offload.cpu.manager import CPUOffloadingManager
 
 SHARD_BYTES = (4 * PLACE_BYTES, 12 * PLACE_BYTES)
 FAMILIES = 4
-LONGEST = 60  # blocks of a prompt
-MOST_REQUESTS = 6  # of an engine at once
+LONGEST = 60  # blocks in a prompt
+MOST_REQUESTS = 6  # in an engine at once
 OPERATIONS = {
     "arrive": 6,
     "look up": 8,
@@ -51,10 +51,10 @@ OPERATIONS = {
 
 
 class Shared:
-    """What the engines have in common that share their blocks."""
+    """The state that engines which share their blocks have in common."""
 
     def __init__(self, chunks: int | None) -> None:
-        """`chunks` are enough for all blocks; None: there is not memory for all."""
+        """Takes the chunks that hold all blocks, or None if memory is short."""
         self.chunks = chunks
         self.own = None if chunks is None else CPUOffloadingManager(chunks)
         self.stored: set[OffloadKey] = set()
@@ -65,11 +65,12 @@ class Request:
     context: ReqContext
     groups: Sequence[Sequence[OffloadKey]]
     stored_to: int = 0
-    """Blocks of each group that were offered."""
+    """The number of blocks in each group that were offered."""
     answers: dict[OffloadKey, LookupResult] = field(default_factory=dict)
-    """What was true when pandod was asked for it; forgotten as Pando forgets it."""
+    """For each key, the right answer at the time of the look-up. It is forgotten when
+    Pando forgets its answer."""
     is_asked: bool = False
-    """In this step."""
+    """Whether the request was looked up in this step."""
     has_begun: bool = False
     loads: list[OffloadKey] = field(default_factory=list)
 
@@ -100,7 +101,7 @@ class Engine:
         getattr(self, "_" + operation.replace(" ", "_"))()
 
     def drain(self) -> None:
-        """All transfers and requests end."""
+        """Ends all transfers and requests."""
         while self.loads:
             self._end_a_load()
         while self.stores:
@@ -127,7 +128,7 @@ class Engine:
         self.requests.append(request)
 
     def _look_up(self) -> None:
-        """Of one group the prefix that is there, of the other one what is at its end."""
+        """Looks up the prefix of one group, and the last blocks of the other group."""
         request = self._one([r for r in self.requests if not r.has_begun])
         if request is None:
             return
@@ -160,7 +161,9 @@ class Engine:
                 request.answers[key] = self.shared.own.lookup(key, request.context)
 
     def _check_what_is_missing(self, request: Request) -> None:
-        """All keys of the request were asked for just now."""
+        """Checks that a missing block was evicted if it was stored before.
+
+        The caller has just looked up all keys of the request."""
         for key in (key for keys in request.groups for key in keys):
             is_missing = self.manager.lookup(key, request.context) is LookupResult.MISS
             if is_missing and key in self.shared.stored:
@@ -168,7 +171,7 @@ class Engine:
                 return
 
     def _load(self) -> None:
-        """What was found in this step."""
+        """Begins to load what a request has found in this step."""
         request = self._one(
             [r for r in self.requests if r.is_asked and not r.has_begun]
         )
@@ -260,11 +263,11 @@ class Engine:
             manager.on_request_finished(request.context)
 
     def _reset(self) -> None:
-        """All transfers are flushed, and the engine has a cache of its own."""
+        """Flushes all transfers; afterwards the engine shares no blocks with others."""
         while self.requests:
             self._finish()
         if self.shared.own is not None:
-            # The others see them end.
+            # For the other engines, the transfers end.
             for load in self.loads:
                 self.shared.own.complete_load(load.keys, load.request.context)
             for store in self.stores:
@@ -306,7 +309,7 @@ class Engine:
                 assert part.tobytes() == key, f"{place} has another block's bytes"
 
     def _ends(self, key: OffloadKey, place: int) -> list[np.ndarray]:
-        """The first and the last bytes of a block."""
+        """Returns the first and the last bytes of a block, as many as the key has."""
         first = place * PLACE_BYTES
         end = first + SHARD_BYTES[get_offload_group_idx(key)]
         return [
@@ -316,7 +319,7 @@ class Engine:
 
 
 def run_operations(engines: Sequence[Engine], choose: random.Random, count: int) -> int:
-    """Returns how many blocks were found."""
+    """Runs `count` random operations, and returns how many blocks were found."""
     names, weights = list(OPERATIONS), list(OPERATIONS.values())
     for operation in choose.choices(names, weights, k=count):
         choose.choice(engines).do(operation)
@@ -326,7 +329,7 @@ def run_operations(engines: Sequence[Engine], choose: random.Random, count: int)
 
 
 def check_what_is_stored(engines: Iterable[Engine], operator: Client) -> None:
-    """Each block whose store was completed is found, or was evicted."""
+    """Checks that each block whose store was completed is found, or was evicted."""
     for shared, engine in {engine.shared: engine for engine in engines}.items():
         for key in sorted(shared.stored):
             kind = engine.manager._kinds.now.numbers[get_offload_group_idx(key)]

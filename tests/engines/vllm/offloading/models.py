@@ -1,5 +1,5 @@
-"""Small models of the kinds that blocks serve, with random weights, and how an engine
-is started for each."""
+"""Small models with random weights, one for each kind of model that blocks serve, and
+the arguments of their engines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMMON = {
     "eos_token_id": 2,
     "pad_token_id": 0,
     "tie_word_embeddings": False,
-    # So large that a token depends on all that came before it.
+    # The weights are so large that every token depends on all tokens before it.
     "initializer_range": 0.4,
 }
 
@@ -60,7 +60,7 @@ _DEEPSEEK = _COMMON | {
     "num_experts_per_tok": 1,
     "first_k_dense_replace": 4,
     "rms_norm_eps": 1e-6,
-    # Without it vLLM rotates the first rows of k_pe twice on a CPU.
+    # Without rope_scaling, vLLM rotates the first rows of k_pe twice on a CPU.
     "rope_scaling": {
         "rope_type": "yarn",
         "factor": 4.0,

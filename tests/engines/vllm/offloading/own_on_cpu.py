@@ -1,5 +1,5 @@
-"""vLLM's own CPU offloading where it computes on the CPU, too: its manager and its
-memory, with copies of ours, for its worker copies from GPUs alone."""
+"""vLLM's own CPU offloading for a vLLM that computes on the CPU. It has vLLM's manager
+and memory, but Pando's copies, because vLLM's worker copies only from GPUs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ class _Memory:
 
 
 class OwnOnCpu(CPUOffloadingSpec):
-    """Chosen by `spec_name` and `spec_module_path`; `cpu_bytes_to_use` is vLLM's."""
+    """An offloading spec, which vLLM makes and owns.
+
+    The options `spec_name` and `spec_module_path` choose it. Its size is vLLM's option
+    `cpu_bytes_to_use`."""
 
     def get_worker(self, kv_caches: CanonicalKVCaches) -> OffloadingWorker:
         if self._worker is None:
@@ -38,7 +41,7 @@ class _Worker(OffloadingWorker):
         layout = lay_out(spec.config, kv_caches)
         chunk = spec.kv_bytes_per_chunk
         memory = _Memory(np.zeros(spec.num_chunks * chunk, np.uint8))
-        self._places = chunk // PLACE_BYTES  # of a chunk
+        self._places = chunk // PLACE_BYTES  # in a chunk
         self._copies = HostCopies(layout, memory, [chunk] * len(layout.groups))
 
     def submit_store(
@@ -57,7 +60,7 @@ class _Worker(OffloadingWorker):
         return self._copies.take_finished()
 
     def wait(self, job_ids: set[int]) -> None:
-        """Nothing is under way."""
+        """Returns at once, because each copy is done when it is submitted."""
 
     def _places_of(self, spec: CPULoadStoreSpec) -> BlockPlaces:
         return BlockPlaces((spec.block_ids * self._places).tolist(), 0, 0)

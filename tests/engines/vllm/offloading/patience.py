@@ -1,4 +1,5 @@
-"""An engine that waits for a busy machine: what it finds then does not depend on time."""
+"""Long waits for calls, with which the blocks that an engine finds do not depend on the
+speed of the machine."""
 
 from __future__ import annotations
 
@@ -6,15 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 LONG = 1000.0
-# More than any call of these tests takes.
+# Longer than any call takes in these tests.
 CALL_SECONDS = 5.0
 
 
 def be_patient(
     replace: Callable[[Any, str, Any], Any] = setattr, seconds: float = CALL_SECONDS
 ) -> None:
-    """For engines that are made from now on, whose calls may take so many seconds;
-    `replace` may undo it later."""
+    """Lets each call take `seconds` in engines that are made from now on.
+
+    `replace` sets an attribute of a module, and may undo that later."""
     from pando_kv.vllm.offloading import spec, step_access
 
     replace(spec, "CALL_SECONDS", seconds)

@@ -1,4 +1,4 @@
-"""Random programs of engines that share one memory."""
+"""Random programs of requests to engines that share one memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FAMILIES = 4
 
 
 def any_prompt(choose: random.Random) -> list[int]:
-    """Two of a family begin alike."""
+    """Returns a random prompt. Prompts of one family share their beginning."""
     family = choose.randrange(FAMILIES)
     tokens = prompt(600, seed=family)[: choose.randrange(1, 600)]
     if choose.random() < 0.5:
@@ -28,9 +28,11 @@ def run_program(
     server: StoppableServer | None = None,
     steps: int = 60,
 ) -> int:
-    """Each step of each engine checks what it reads; ends when all requests have.
-    Returns how many tokens were found. `server` stands still, or begins anew, now and
-    then."""
+    """Runs a random program until all its requests end, and returns how many tokens
+    were found.
+
+    Each step of each engine checks what it reads. If `server` is given, the program
+    stops or restarts it now and then."""
     live: list[list[str]] = [[] for _ in engines]
     faults = ["stand still", "restart", "go on"] if server is not None else []
     for n in range(steps):
@@ -48,7 +50,8 @@ def run_program(
         elif what == "abort" and names:
             engine.abort(names.pop(choose.randrange(len(names))))
         elif what == "reset":
-            # vLLM asserts that a step has sent what an abort or a reset before left.
+            # vLLM asserts before a reset that a step has sent what an earlier abort or
+            # reset left over.
             engine.step()
             engine.reset()
         elif what == "forget":

@@ -1,4 +1,4 @@
-"""A pandod that stands still now and then."""
+"""A pandod that a test stops and continues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class StoppableServer:
         self.is_stopped = False
 
     def stop(self) -> None:
-        """Returns when all of its threads stand still."""
+        """Stops pandod, and returns when all of its threads are stopped."""
         os.kill(self.pandod.pid, signal.SIGSTOP)
         eventually(lambda: self._states() == {"T"})
         self.is_stopped = True
@@ -30,7 +30,7 @@ class StoppableServer:
         self.pandod.start()
 
     def go_on(self) -> None:
-        """As it was, or anew."""
+        """Continues a stopped pandod, or starts a killed one."""
         if not self.pandod.running:
             self.pandod.start()
         elif self.is_stopped:

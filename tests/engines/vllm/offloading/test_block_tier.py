@@ -1,4 +1,4 @@
-"""Real engines over a small memory with a disk tier of blocks."""
+"""Real engines over a small block memory with a disk tier."""
 
 from engines.vllm.offloading.conftest import nothing_is_held, serve_blocks
 from engines.vllm.offloading.engine_alone import CONNECTOR
@@ -19,7 +19,7 @@ def one_by_one(engine, prompts):
 
 
 def test_engines_say_the_same_with_what_is_loaded_from_disk(forks, tmp_path):
-    """Also after pandod was killed, when all is on disk."""
+    """The same holds after a kill of pandod, when all blocks are only on disk."""
     http = free_address()
     tier = {"block_tier_disk": tmp_path / "tier", "block_tier_disk_bytes": "512MiB"}
     server = serve_blocks(tmp_path, "8MiB", http=http, **tier)

@@ -1,4 +1,4 @@
-"""The parts of a block, and the copies of ranks that share it."""
+"""The layout of a block, and the copies of the ranks that share the block."""
 
 from types import SimpleNamespace
 
@@ -25,7 +25,7 @@ from vllm.v1.kv_offload.config import (
 )
 
 BLOCKS, TOKENS, HEADS, HEAD_BYTES = 12, 4, 4, 8
-PAGE_BYTES = TOKENS * HEADS * HEAD_BYTES  # of all heads
+PAGE_BYTES = TOKENS * HEADS * HEAD_BYTES  # for all heads
 MEMORY_BYTES = 1 << 20
 
 
@@ -49,7 +49,7 @@ def config(ranks, rank, per_chunk, canonical=False, replicated=False, groups=1):
 
 
 def kv_of(heads, ranks, rank):
-    """A rank's part of (blocks, tokens, heads, bytes), a heap of its own."""
+    """Returns a copy of a rank's heads from an array (block, token, head, byte)."""
     mine = HEADS // ranks
     part = heads[:, :, rank * mine : (rank + 1) * mine]
     return torch.from_numpy(part.reshape(BLOCKS, -1).copy()).view(torch.int8)
@@ -100,7 +100,7 @@ def test_each_rank_reads_what_it_wrote(heads, memory, per_chunk):
     for rank in range(2):
         kv, empty = kv_of(heads, 2, rank), torch.zeros_like(kv_of(heads, 2, rank))
         read, _ = copies_of(config(2, rank, per_chunk), [empty], memory)
-        # The first two of a chunk of three are there already.
+        # The engine already has the first two blocks of a chunk of three.
         skip = 2 if per_chunk == 3 else 0
         target = GPULoadStoreSpec([5, 1, 2, 3, 9, 8][skip:], [6 - skip], [skip])
         read.load(2, places, target)
@@ -135,7 +135,7 @@ def test_ranks_with_the_same_bytes_have_one_shard(heads, memory):
 
 
 def test_groups_have_blocks_of_their_own_sizes(heads, memory):
-    """Two groups, in which one tensor of vLLM holds pages of different sizes."""
+    """Two groups share a tensor of vLLM, in which their pages have different sizes."""
     kv, small = kv_of(heads, 1, 0), kv_of(heads, 2, 0)
     refs = [
         [CanonicalKVCacheRef(0, PAGE_BYTES), CanonicalKVCacheRef(1, PAGE_BYTES // 2)],

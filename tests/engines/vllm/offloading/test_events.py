@@ -1,4 +1,4 @@
-"""vLLM's own events for routers: what they say of Pando's blocks."""
+"""vLLM's own events for routers, and what they report about Pando's blocks."""
 
 import itertools
 from collections import Counter
@@ -21,7 +21,9 @@ PLAIN = {"windows": (None,)}
 
 
 class Router:
-    """What a router knows by an engine's events of its blocks in host memory."""
+    """A router's knowledge of the blocks in host memory, from the events of an engine.
+
+    It is used from one thread."""
 
     def __init__(self, endpoint):
         self._socket = zmq.Context.instance().socket(zmq.SUB)
@@ -30,9 +32,9 @@ class Router:
         self._socket.subscribe("")
         self._decoder = msgspec.msgpack.Decoder(KVEventBatch)
         self.blocks = {}
-        """The event of each block, by its group and its hash."""
+        """The latest event of each stored block, by its group and its hash."""
         self.reports = Counter()
-        """How often it was told that a block is stored, less how often it is not."""
+        """For each block, the number of reports as stored minus those as removed."""
 
     def read(self):
         while self._socket.poll(0):
@@ -55,7 +57,7 @@ class Router:
                 self.reports[event.group_idx, block] -= 1
 
     def tokens_of(self, prompt):
-        """How many tokens of the prompt are there, from its beginning on."""
+        """Returns how many tokens from the beginning of the prompt are stored."""
         self.read()
         known = {
             (event.parent_block_hash, tuple(event.token_ids)): block
@@ -75,7 +77,7 @@ class Router:
 
 @pytest.fixture
 def start_reporting(start, tmp_path):
-    """Engines that publish events, each with a router that reads them."""
+    """Yields a function that starts an engine with events, and a router for them."""
     numbers, routers = itertools.count(), []
 
     def make(options=None, **arguments):
@@ -87,7 +89,7 @@ def start_reporting(start, tmp_path):
         engine = start(kv_events_config=config, options=options, **arguments)
         router = Router(endpoint)
         routers.append(router)
-        # A subscription is in force a moment after the connection.
+        # A subscription takes effect a moment after the connection.
         seeds = itertools.count(1000)
 
         def hears():
@@ -113,7 +115,7 @@ def dynamo():
 
 
 def evict_everything(operator, engine):
-    """Others take the whole memory."""
+    """Evicts all blocks by reserving the whole memory for other keys."""
     kind = operator.find_kinds([(None, f"vllm {engine.copies._digest} 0".encode())])[0]
     room = operator.stats().blocks.memory_bytes // kind.shard_stride
     keys = np.arange(room * 8, dtype=np.uint32).tobytes()
@@ -127,13 +129,13 @@ def test_a_router_knows_what_an_engine_has_stored(start_reporting):
     engine, router = start_reporting(**PLAIN)
     tokens = prompt(500, seed=1)
     engine.ask("computed", tokens)
-    # vLLM publishes in a thread of its own.
+    # vLLM publishes in a separate thread.
     eventually(lambda: router.tokens_of(tokens) == 480)
     assert router.tokens_of(prompt(500, seed=2)) == 0
 
 
 def test_a_router_knows_what_an_engine_has_found(start, start_reporting):
-    """Stored by another engine."""
+    """Another engine has stored the blocks."""
     other, tokens = start(**PLAIN), prompt(500, seed=3)
     other.ask("computed", tokens)
     engine, router = start_reporting(**PLAIN)
@@ -151,7 +153,7 @@ def test_a_router_hears_what_pando_has_evicted(start_reporting, operator):
     seeds = itertools.count(2000)
 
     def has_heard():
-        # An engine publishes in its steps.
+        # An engine publishes events only in its steps.
         engine.ask(f"next {next(seeds)}", prompt(3, seed=next(seeds)))
         return router.tokens_of(tokens) == 0
 
@@ -162,12 +164,12 @@ def test_a_router_hears_what_pando_has_evicted(start_reporting, operator):
 
 
 def take_events(engine):
-    """A step without requests, after which a thread looks for what is gone."""
+    """Runs a step without requests; a thread then looks for removed blocks."""
     engine.step()
 
 
 def push_out(engine):
-    """The engine has what it computed before no more in its own cache."""
+    """Fills the engine's own cache with other prompts, so it loses earlier ones."""
     for seed in (50, 51, 52):
         engine.ask(f"other {seed}", prompt(700, seed=seed))
 
@@ -175,7 +177,7 @@ def push_out(engine):
 def test_a_router_knows_what_is_stored_again_before_it_heard_that_it_was_gone(
     start_reporting, operator
 ):
-    """vLLM forgets the tokens of a block that it reports as removed."""
+    """vLLM forgets the tokens of a block when it reports the block as removed."""
     engine, router = start_reporting(**PLAIN, blocks=28)
     tokens = prompt(500, seed=20)
     engine.ask("computed", tokens)
@@ -194,7 +196,7 @@ def test_a_router_knows_what_is_stored_again_before_it_heard_that_it_was_gone(
 def test_a_router_that_counts_reports_comes_to_none(
     blocks_per_chunk, start_reporting, operator
 ):
-    """Whatever was stored again, or was found, in between."""
+    """In between, the engine stores blocks again and finds some."""
     chunks = {"blocks_per_chunk": blocks_per_chunk}
     engine, router = start_reporting(options=chunks, **PLAIN, blocks=28)
     tokens = prompt(500, seed=21)
@@ -231,7 +233,7 @@ def test_a_router_hears_that_pandod_has_begun_anew(start_reporting, pandod):
 
 
 def test_windows_are_reported_without_tokens(start_reporting):
-    """vLLM's own form for what routers do not read."""
+    """vLLM itself reports windows in this form, which routers do not read."""
     engine, router = start_reporting()
     engine.ask("computed", prompt(500, seed=7))
 
@@ -253,7 +255,7 @@ def test_an_engine_without_events_asks_for_nothing_more(start):
 
 
 def test_dynamo_credits_what_is_in_host_memory(start, tmp_path, dynamo, operator):
-    """Also when the engine has it no more, until Pando has evicted it."""
+    """The credit outlasts the engine's own cache, and ends with Pando's eviction."""
     endpoint = f"ipc://{tmp_path}/events"
     engine = start(
         **PLAIN,

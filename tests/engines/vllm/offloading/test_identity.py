@@ -1,4 +1,4 @@
-"""Identities keep the blocks of different engines apart."""
+"""Digests of weights, which keep the blocks of different models apart."""
 
 import json
 import shutil

@@ -1,5 +1,5 @@
-"""Real engines over one memory: each says what it says alone, with what the other has
-computed."""
+"""Real engines over one memory. With blocks that another engine has computed, each
+returns the same tokens as alone."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def test_engines_say_the_same_with_what_another_one_has_computed(name, forks, tm
     given = given | {"model": str(model), "enable_prefix_caching": True}
     server = serve_blocks(tmp_path, "128MiB")
     prompts = [prompt(length, seed=4000 + length) for length in LENGTHS]
-    # Prompts that begin as those do, and end otherwise.
+    # These prompts begin as the ones above, but end differently.
     others = [each[: len(each) * 2 // 3] + prompt(60, seed=1) for each in prompts]
 
     alone = forks.start("alone", **given)

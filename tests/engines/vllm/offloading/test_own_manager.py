@@ -1,4 +1,4 @@
-"""Pando's manager beside the one that vLLM has for itself, in random operations."""
+"""Pando's manager compared with vLLM's own manager, in random operations."""
 
 import contextlib
 import os
@@ -19,14 +19,14 @@ from pando_kv.vllm.offloading import scheduler
 
 SEED = int(os.environ.get("PANDO_TEST_SEED", "0"))
 PROGRAMS = int(os.environ.get("PANDO_TEST_PROGRAMS", "5"))
-OPERATIONS = 1000  # of a program
-# More than there are blocks in a program.
+OPERATIONS = 1000  # in a program
+# More chunks than a program has blocks.
 CHUNKS = 8192
 
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
-    """What is being written is asked for in each step, and waited for."""
+    """Makes each step look up blocks that are being written, and wait without limit."""
     be_patient(monkeypatch.setattr)
     monkeypatch.setattr(scheduler, "_PENDING_PAUSE", -1.0)
     monkeypatch.setattr(scheduler, "_PENDING_SECONDS", LONG)
@@ -39,8 +39,8 @@ def patience(monkeypatch):
     ids=["memory for all", "memory for some"],
 )
 def test_it_answers_as_the_one_of_vllm(memory, chunks, tmp_path):
-    """Exactly so where there is memory for all. Where there is not, no block is found
-    that is not there, and one that was stored is found unless it was evicted."""
+    """The answers are equal if there is memory for all blocks. Otherwise only stored
+    blocks are found, and a stored block is missing only if it was evicted."""
     found = evicted = 0
     for seed in range(SEED, SEED + PROGRAMS):
         print("seed", seed)

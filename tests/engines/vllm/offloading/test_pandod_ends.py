@@ -1,5 +1,5 @@
-"""Real engines over one memory, in turns: conversations, and a pandod that is killed
-while one of them runs."""
+"""Real engines that take turns over one memory, with conversations, and with a kill of
+pandod while one engine runs."""
 
 import contextlib
 import itertools
@@ -12,7 +12,7 @@ from eventually import eventually
 from pando_kv import Client
 
 NEW = 20
-SALTED = 3  # the turn
+SALTED = 3  # the turn with a salt
 
 
 @pytest.fixture
@@ -24,7 +24,9 @@ def server(tmp_path):
 
 @pytest.fixture
 def engines(server, forks, model):
-    """Two of that memory, which also store answers; nothing is held in the end."""
+    """Yields two engines over the memory, which also store answers.
+
+    Checks at the end that nothing is held."""
     given = {"model": str(model), "enable_prefix_caching": True, "patient": True}
     given |= {"pando": server.address}
     given |= {"connector": CONNECTOR | {"offload_prompt_only": False}}
@@ -44,7 +46,7 @@ def said_alone(reference, prompts, new):
 
 
 def test_conversations_that_cross_engines(engines, reference):
-    """Each turn finds all that the other engine has computed, but for another salt."""
+    """Each turn finds all that the other engine has computed, except with a salt."""
     talks = [prompt(100 + 37 * n, seed=10 + n) for n in range(3)]
     computed = [0] * len(talks)
     for turn in range(6):
@@ -56,7 +58,7 @@ def test_conversations_that_cross_engines(engines, reference):
         assert answer["outputs"] == said_alone(reference, talking, NEW), f"turn {turn}"
         for n, output in enumerate(answer["outputs"]):
             if not salt:
-                # The KV of the last token is not computed.
+                # The engine does not compute the KV of the last token.
                 computed[n] = whole_blocks(len(talks[n]) + NEW - 1)
             talks[n] = talks[n] + output + prompt(9 + turn, seed=100 + turn)
 
@@ -64,8 +66,8 @@ def test_conversations_that_cross_engines(engines, reference):
 def test_an_engine_goes_on_when_pandod_is_killed_and_begins_anew(
     engines, server, reference
 ):
-    """One request, which was loaded, decodes by then; the other one is in the midst of
-    its prompt."""
+    """At the kill, one request has loaded blocks and decodes; the other is in the
+    middle of its prompt."""
     first, second = engines
     prompts = [prompt(300, seed=50), prompt(900, seed=51)]
     first.ask(prompts=prompts[:1])

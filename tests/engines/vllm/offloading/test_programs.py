@@ -1,5 +1,5 @@
-"""Random programs of two engines, over a memory that is too small for both: no step
-reads what is not its own, and nothing stays held. Transfers are late."""
+"""Random programs of two engines over a memory that is too small for both, with late
+transfers. Each step reads only KV of its own requests, and nothing stays held."""
 
 import os
 import random

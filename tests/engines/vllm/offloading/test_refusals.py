@@ -1,4 +1,4 @@
-"""vLLM over blocks refuses some models when it starts."""
+"""Settings and models that vLLM over blocks refuses when it starts."""
 
 from types import SimpleNamespace
 
@@ -16,12 +16,12 @@ from vllm.distributed.kv_transfer import kv_transfer_state
 def test_the_second_model_runner_is_refused_where_it_writes_zeros(
     start, monkeypatch, is_second, has_zeros
 ):
-    """OffloadingConnector has it do so before a finished request's blocks are stored."""
+    """The second runner writes zeros before a finished request's blocks are stored."""
     cache = SimpleNamespace(needs_kv_cache_zeroing=has_zeros)
     connector = SimpleNamespace(_kv_cache_config=cache)
     monkeypatch.setattr(kv_transfer_state, "_KV_CONNECTOR_AGENT", connector)
     monkeypatch.setattr(VllmConfig, "use_v2_model_runner", is_second)
-    # There is no Triton here, without which vLLM refuses it.
+    # vLLM refuses the second runner without Triton, which is not installed here.
     monkeypatch.setattr(VllmConfig, "_validate_v2_model_runner", lambda _: None)
     if not (is_second and has_zeros):
         start()
@@ -36,7 +36,7 @@ def test_the_second_model_runner_is_refused_where_it_writes_zeros(
 
 
 class FirstRunner(EngineAlone):
-    """Fills blocks that are given out with zeros, as vLLM's first model runner does."""
+    """An engine that fills new blocks with zeros, as vLLM's first model runner does."""
 
     def _compute(self, output):
         self._fill(output)
@@ -49,7 +49,7 @@ class FirstRunner(EngineAlone):
 
 
 class SecondRunner(FirstRunner):
-    """Does so before it tells the connector of the step."""
+    """An engine that fills new blocks before it tells the connector of the step."""
 
     def work(self, output):
         self._fill(output)
@@ -60,7 +60,7 @@ class SecondRunner(FirstRunner):
 def test_what_was_in_a_block_is_stored_before_the_first_runner_fills_it_with_zeros(
     start, monkeypatch, runner
 ):
-    """The second one's order is why it is refused."""
+    """The second runner fills them first, and is refused for that reason."""
     is_late = True
     do_copies_late(monkeypatch, lambda count: 0 if is_late else count)
     plain = {"windows": (None,)}

@@ -1,5 +1,5 @@
-"""vLLM's own Scheduler over blocks, with requests in flight: chunks, preemption, late
-loads, resets, a pandod that drains, and a disk that stands still."""
+"""vLLM's own Scheduler over blocks, with requests in flight during chunks, preemption,
+late loads, resets, a drain of pandod, and a stalled disk."""
 
 import contextlib
 
@@ -17,7 +17,7 @@ from pando_kv.blocks import are_places
 from pando_kv.vllm.offloading import scheduler
 from stalled_disk import StalledDisk
 
-# A prompt of which all but 12 tokens are whole blocks, and takes five steps.
+# A prompt that takes five steps. All of its tokens except 12 are in whole blocks.
 TOKENS = prompt(300, seed=30)
 WHOLE = 288
 PLAIN = {"windows": (None,)}
@@ -35,7 +35,9 @@ class NotesPreemptions(EngineAlone):
 
 @pytest.fixture
 def start_late(start, monkeypatch):
-    """Engines that copy nothing until `finish` is called, and at once after it."""
+    """Returns a function that starts an engine. It returns the engine and `finish`.
+
+    The engine copies nothing until the test calls `finish`, and at once afterwards."""
     is_over = []
 
     def make(**arguments):
@@ -65,7 +67,7 @@ def test_a_block_is_found_before_the_prompt_that_it_is_of_is_over(start, monkeyp
 def test_preempted_requests_load_what_they_had_stored_and_end(
     start, operator, windows, blocks
 ):
-    """Their outputs outgrow the engine's blocks."""
+    """The outputs of the requests outgrow the engine's blocks."""
     engine = start(kind=NotesPreemptions, windows=windows, blocks=blocks)
     requests = [engine.add(f"{n}", prompt(120, seed=n), new=100) for n in range(3)]
     engine.run()
@@ -105,7 +107,7 @@ def test_an_abort_leaves_blocks_locked_until_their_load_is_over(
 
 
 def test_who_waits_during_a_reset_has_found_nothing(start, operator):
-    """There is no room yet for the blocks that it found."""
+    """The engine has no room yet for the blocks that the request found."""
     first, second = start(), start(blocks=28)
     first.ask("computed", TOKENS)
     second.add("runs", prompt(200, seed=32), new=60)
@@ -177,11 +179,11 @@ def test_a_load_that_is_under_way_when_pandod_drains_is_read(
 
 
 class BlocksOnDisk:
-    """An engine, and a pandod that has its blocks on a disk that stands still."""
+    """An engine, and a pandod that has the engine's blocks only on a stalled disk."""
 
     def __init__(self, model, folder, stack):
         self.disk, self._http = StalledDisk(folder), free_address()
-        # Calls for files in a folder of this name stand still.
+        # StalledDisk stalls calls for files in a folder of this name.
         tier = {"block_tier_disk": folder / "shared", "block_tier_disk_bytes": "64MiB"}
         server = serve_blocks(folder, "8MiB", http=self._http, **tier)
         stack.callback(server.close)
@@ -201,7 +203,7 @@ class BlocksOnDisk:
         return MetricsPage(self._http).sum("pando_block_tier_blocks")
 
     def _evict(self):
-        """By reserving all of the memory."""
+        """Evicts all blocks by reserving the whole memory."""
         (kind,) = self.operator.open_kinds([spec("large", MIB)])
         places = self.operator.reserve_blocks(1, [of(kind, keys(8))])
         assert are_places(places).all()

@@ -1,5 +1,5 @@
-"""vLLM's own Scheduler over blocks: what is found, how often pandod is asked, and what
-is given back."""
+"""vLLM's own Scheduler over blocks. The tests check which blocks it finds, how many
+calls it makes, and that it gives everything back."""
 
 import contextlib
 import itertools
@@ -30,7 +30,7 @@ def test_what_one_engine_has_computed_another_one_loads(start):
 
 
 def test_what_is_loaded_within_the_step_is_read_in_it(start, monkeypatch):
-    """vLLM can since 0.33; before it loads as it does without the option."""
+    """vLLM has the option since 0.33; older releases ignore it."""
     is_late = False
     do_copies_late(monkeypatch, lambda count: 0 if is_late else count)
     first, tokens = start(), prompt(500, seed=16)
@@ -45,13 +45,13 @@ def test_what_is_loaded_within_the_step_is_read_in_it(start, monkeypatch):
 
 
 def test_a_prompt_that_ends_before_is_found(start):
-    """Windows are stored where prompts end; where one sees all, each block counts."""
+    """The model has no windows; their blocks are stored only at the ends of prompts."""
     plain = {"windows": (None,)}
     first, second, tokens = start(**plain), start(**plain), prompt(500, seed=15)
     first.ask("computed", tokens)
     for length in (480, 330, 100, 33):
         second.forget()
-        # One token is computed in any case.
+        # The engine always computes at least one token.
         whole = min(length // 32 * 32, length - 1)
         assert second.ask(f"{length}", tokens[:length]) == whole
 
@@ -61,7 +61,7 @@ def test_chunks_of_several_blocks_are_found_in_part(start):
     first, second, tokens = start(**chunks), start(**chunks), prompt(500, seed=2)
     first.ask("computed", tokens)
     assert second.ask("found", tokens) == 384
-    # Its own cache has the half of a chunk.
+    # The engine's own cache has a part of a chunk.
     third = start(**chunks)
     third.ask("half", tokens[:200])
     third.forget()
@@ -87,7 +87,7 @@ def test_a_salt_is_a_world_of_its_own(start):
 
 
 def test_a_twin_of_another_rope_finds_nothing(start, tmp_path):
-    """Its weights are the same."""
+    """The twin has the same weights."""
     first, tokens = start(), prompt(500, seed=17)
     first.ask("computed", tokens)
     twin = start(model=make_model(tmp_path / "twin", rope_theta=1e6))
@@ -115,7 +115,7 @@ def test_a_reset_engine_finds_nothing_and_takes_nothing(start):
 
 
 def test_what_was_computed_before_a_reset_is_not_stored_after_it(start):
-    """vLLM offers it again, which other weights may have made."""
+    """vLLM offers such blocks again, although other weights may have computed them."""
     engine, tokens = start(), prompt(300, seed=8)
     engine.add("running", tokens, new=20)
     while engine.scheduler.requests["running"].num_computed_tokens <= len(tokens):
@@ -173,7 +173,7 @@ def test_what_is_written_for_long_is_computed(start, monkeypatch):
 
 
 def test_requests_that_wait_keep_what_they_have_found(start):
-    """One whose blocks do not fit beside those of another is asked for in each step."""
+    """vLLM looks up a request in each step while its blocks do not fit."""
     first, second, tokens = start(), start(blocks=28), prompt(300, seed=10)
     first.ask("computed", tokens)
     second.add("runs", prompt(200, seed=11), new=60)
@@ -232,7 +232,7 @@ def test_what_is_under_way_in_a_reset_is_given_back_after_the_flush(
 
 
 def test_memory_that_is_full_costs_nothing(start, operator, monkeypatch):
-    """A block that finds no room is not stored, and nothing after it."""
+    """A block without room is not stored, and the blocks after it are not either."""
     do_copies_late(monkeypatch, lambda count: count)
     first, tokens = start(), prompt(500, seed=14)
     (kind,) = [
@@ -259,8 +259,8 @@ def test_memory_that_is_full_costs_nothing(start, operator, monkeypatch):
 
 
 def test_a_worker_that_pandod_does_not_hear_links_itself_again(start, monkeypatch):
-    """It may write in blocks of the scheduler's session, which must outlive the
-    scheduler for as long."""
+    """A worker may write in blocks of the scheduler's session, so the link keeps that
+    session alive as long as the worker lives."""
     links = []
 
     def fail_once(*given):
@@ -279,7 +279,7 @@ def test_a_worker_that_pandod_does_not_hear_links_itself_again(start, monkeypatc
         engine.ask(f"request {seed}", prompt(100, seed=seed))
         return len(links) == 2
 
-    # One request may be several transfers: the link may be there after the first.
+    # A request may need several transfers, and the link may exist after the first one.
     eventually(is_linked_after_a_request)
     is_linked_after_a_request()
     assert len(links) == 2

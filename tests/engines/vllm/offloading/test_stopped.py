@@ -1,5 +1,5 @@
-"""Pandod stands still, is killed, or begins anew in each phase of the seam: the engine
-goes on, reads only what is its own, and no step waits for more than one call."""
+"""Stops, kills and restarts of pandod in each phase of the seam. The engine goes on and
+reads only KV of its own requests, and no step waits for more than one call."""
 
 import pytest
 from engines.vllm.offloading.calls import counted
@@ -21,7 +21,7 @@ OF_THE_SCHEDULER = (
     "on_request_finished",
 )
 OF_THE_WORKER = ("submit_load", "submit_store", "get_finished")
-# The last ones: after a reset the engine shares with no other.
+# reset_cache and wait come last, because an engine shares no blocks after a reset.
 PHASES = [
     *(("manager", name) for name in OF_THE_SCHEDULER),
     *(("copies", name) for name in OF_THE_WORKER),
@@ -47,7 +47,7 @@ def engines(server, model):
 
 
 def at(engine, side, name, do, monkeypatch):
-    """Before the next call of this method; returns what says whether it came."""
+    """Calls `do` before the method is called next; returns a list, empty until then."""
     owner, came = getattr(engine, side), []
     method = getattr(owner, name)
 
@@ -75,7 +75,7 @@ def test_an_engine_goes_on(side, phase, what, server, engines, monkeypatch):
     first.ask(f"computed {seed}", tokens)
     came = at(second, side, phase, getattr(server, what), monkeypatch)
     with counted(second.clients[0]) as calls:
-        # It loads what there is, and stores the rest.
+        # The request loads the blocks that exist, and stores the rest.
         second.add(f"found {seed}", tokens + prompt(150, seed=seed + 1000), new=3)
         second.step()
         second.step()
@@ -85,7 +85,7 @@ def test_an_engine_goes_on(side, phase, what, server, engines, monkeypatch):
         for n in range(3):
             second.ask(f"{n} {seed}", prompt(200, seed=seed + 2000 + n), new=3)
     assert came or phase == "wait"
-    # Where pandod stands still, the engine's first call finds out at the latest.
+    # If pandod is stopped, the first call without an answer tells the engine.
     assert calls.unanswered <= (1 if what == "stop" else 2)
 
     server.go_on()

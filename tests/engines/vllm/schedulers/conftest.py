@@ -1,4 +1,4 @@
-"""A pandod of each test, for the connector in vLLM's scheduler, without a model."""
+"""Fixtures with a pandod for each test of the connector in vLLM's scheduler."""
 
 import contextlib
 
@@ -21,7 +21,7 @@ def pandod(tmp_path):
 
 @pytest.fixture
 def operator(pandod):
-    """Looks at that pandod, which must be sound in the end."""
+    """Yields a client of the pandod, and checks its invariants at the end."""
     with Client(pandod.address, name="operator") as client:
         yield client
         assert client.check_invariants() == []
@@ -39,7 +39,7 @@ def http():
 
 @contextlib.contextmanager
 def serve_tier(folder, http, disk):
-    """A pandod with a tier on that disk."""
+    """Runs a pandod with a disk tier on `disk`."""
     server = serve_pool(
         folder,
         PAGES,

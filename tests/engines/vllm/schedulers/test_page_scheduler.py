@@ -1,4 +1,4 @@
-"""Pages in vLLM's scheduler, without a model: vLLM's block pool over a real pandod."""
+"""vLLM's block pool on a real pandod, without a model."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ STASH = 2
 
 
 class Manager:
-    """The calls of vLLM's KVCacheManager that the connector uses, and requests' blocks."""
+    """A stand-in for vLLM's KVCacheManager, with the calls that the connector uses."""
 
     enable_caching = True
     empty_kv_cache_blocks = SimpleNamespace(blocks=((),))
@@ -37,10 +37,10 @@ class Manager:
     def get_block_ids(self, request_id):
         return ([block.block_id for block in self._taken.get(request_id, [])],)
 
-    # The steps of vLLM's scheduler.
+    # The methods below do what vLLM's scheduler does in its steps.
 
     def take(self, request, found, upto):
-        """Blocks for the tokens up to there."""
+        """Takes blocks for the tokens of the request before `upto`."""
         taken = self._taken.setdefault(request.request_id, [])
         if not taken:
             self.block_pool.touch(found.blocks[0])
@@ -69,7 +69,7 @@ def request(name, count, **fields):
 
 
 def run(scheduler, manager, request):
-    """A step with all of its tokens."""
+    """Runs one step with all tokens of the request; returns how many were cached."""
     found, cached, _ = manager.get_computed_blocks(request)
     manager.take(request, found, request.num_tokens)
     scheduler.plan(Step())
@@ -84,7 +84,7 @@ def end(scheduler, manager, request):
 
 
 def test_what_was_promised_is_kept_until_it_is_taken(scheduler, manager):
-    """A request is looked up, and vLLM schedules it a step later, in two chunks."""
+    """vLLM schedules the request a step after its look-up, in two chunks."""
     waiting = request("1", 40 * BLOCK_TOKENS)
     manager.get_computed_blocks(waiting)
     for _ in range(2):
@@ -116,7 +116,7 @@ def test_prompts_of_embeddings_get_their_pages(scheduler, manager):
 
 
 def test_a_request_that_a_reset_preempts_keeps_its_lock(scheduler, manager, operator):
-    """It is preempted and begins again in one step."""
+    """The request is preempted and begins again in one step."""
     first = request("1", 100)
     run(scheduler, manager, first)
     end(scheduler, manager, first)

@@ -1,4 +1,4 @@
-"""vLLM's own Scheduler over pages: chunks, preemption, aborts, a pool that is full."""
+"""vLLM's own Scheduler over pages, with chunks, preemption, aborts and a full pool."""
 
 import contextlib
 
@@ -17,7 +17,7 @@ def operator(operator):
 
 @pytest.fixture
 def start(model, pandod, operator):
-    """Schedulers, which end before it is looked at what they leave."""
+    """Yields a function that starts schedulers; they end before `operator` checks."""
     with contextlib.ExitStack() as stack:
 
         def make(**arguments):
@@ -47,13 +47,13 @@ def test_a_chunk_is_found_before_the_prompt_is_done(start, operator):
     alone.add("1", tokens)
     for _ in range(3):
         alone.step()
-    # Fewer than four pages are not worth a call of their own.
+    # The connector does not make a call for fewer than four pages.
     assert operator.match_prefix(tokens).matched_tokens in (128, 192)
     alone.run()
 
 
 def test_preempted_requests_come_back_and_end(start, operator):
-    """Their outputs outgrow the blocks."""
+    """The outputs of the requests outgrow the blocks."""
     held = operator.allocate_pages(PAGES - 1 - 12)
     alone = start()
     requests = [alone.add(str(n), prompt(120, seed=10 + n), new=100) for n in range(3)]
@@ -62,7 +62,7 @@ def test_preempted_requests_come_back_and_end(start, operator):
     assert [len(request.output_token_ids) for request in requests] == [100] * 3
     operator.free_pages(held)
     found = [operator.match_prefix(prompt(120, seed=10 + n)) for n in range(3)]
-    # In a pool that is too small the last one stays at least.
+    # The pool is too small for all prompts, but it keeps at least the last one.
     assert max(match.matched_tokens for match in found) == 96
 
 

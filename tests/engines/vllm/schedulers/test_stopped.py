@@ -1,5 +1,5 @@
-"""vLLM's own Scheduler beside a pandod that stands still: no step waits for it, and
-nothing stays locked or reserved."""
+"""vLLM's own Scheduler beside a stopped pandod. No step waits for pandod, and nothing
+stays locked or reserved."""
 
 import contextlib
 import os
@@ -14,14 +14,14 @@ from engines.vllm.start import prompt
 from eventually import eventually
 from pando_kv._presence import SCHEDULER_PATIENCE
 
-# A call that waited for its answer would not end within a test.
+# Seconds. A call that waited so long for its answer would not end within a test.
 LONG = 1000.0
 SEED = int(os.environ.get("PANDO_TEST_SEED", "0"))
 PROGRAMS = int(os.environ.get("PANDO_TEST_PROGRAMS", "50"))
 
 
 class Server:
-    """A pandod, which may be stopped."""
+    """A pandod that a test stops and continues."""
 
     def __init__(self, pid):
         self._pid = pid
@@ -37,7 +37,7 @@ class Server:
         self.is_stopped = False
 
     def _states(self):
-        """The states of its threads, which go on for a moment after the signal."""
+        """Returns the states of the threads. They run on for a moment after SIGSTOP."""
         tasks = Path(f"/proc/{self._pid}/task").glob("*/stat")
         return {task.read_text().rpartition(")")[2].split()[0] for task in tasks}
 
@@ -90,7 +90,7 @@ def test_no_step_waits_for_a_pandod_that_is_known_to_be_away(
 
 
 def run_program(alone, server, choose):
-    """A random one, in which pandod stands still now and then."""
+    """Runs a random program of requests, and stops pandod now and then."""
     live = []
     for n in range(choose.randrange(10, 40)):
         what = choose.choices(
@@ -105,7 +105,8 @@ def run_program(alone, server, choose):
             alone.abort(live.pop(choose.randrange(len(live))))
         elif what == "reset":
             alone.scheduler.connector.reset_cache()
-            # The next calls give back what it closes, if all hang up.
+            # Later calls give back what the reset closed. Stop pandod before them, with
+            # no request left.
             if choose.random() < 0.5 and not server.is_stopped:
                 alone.abort(*live)
                 live.clear()
@@ -150,7 +151,7 @@ def test_an_engine_makes_no_call_while_the_pool_is_full(
 
         with monkeypatch.context() as patch:
             patch.setattr(type(alone.client._connection), "send", counted)
-            # The native module's calls would not be counted.
+            # Without the native module, all calls go through send().
             patch.setattr(type(alone.client._connection), "requests", None)
             for _ in range(50):
                 assert not alone.step()

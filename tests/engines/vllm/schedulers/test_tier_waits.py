@@ -1,5 +1,5 @@
-"""vLLM's own Scheduler over pages and a disk tier: what was evicted is loaded while
-other requests are scheduled."""
+"""vLLM's own Scheduler over pages and a disk tier. Evicted pages are loaded while other
+requests are scheduled."""
 
 import pytest
 from engines.vllm.pool import BLOCK_TOKENS
@@ -9,7 +9,7 @@ from engines.vllm.start import prompt
 from eventually import eventually
 from metrics_page import MetricsPage
 
-WAIT_MS = 60_000  # which no test needs
+WAIT_MS = 60_000  # longer than any test waits
 TOKENS = prompt(3 * BLOCK_TOKENS + 4, seed=1)
 CACHED = 3 * BLOCK_TOKENS
 
@@ -43,7 +43,7 @@ def start(model, pandod):
 
 @pytest.fixture
 def put_on_disk_alone(operator, http, disk):
-    """The prompt was computed, stored and evicted; the disk does not answer now."""
+    """Returns a function that computes and evicts TOKENS, and stalls the disk."""
 
     def put(alone):
         alone.add("computed", TOKENS)
@@ -57,12 +57,12 @@ def put_on_disk_alone(operator, http, disk):
 
 
 def computed_of(alone, name):
-    """How many tokens of the request a step computes."""
+    """Runs a step, and returns how many tokens of the request it computes."""
     return alone.step().get(name, 0)
 
 
 def computed_by(alone, name):
-    """How many its first step computes, which is some step."""
+    """Steps until one computes tokens of the request, and returns how many."""
     computed = []
 
     def is_scheduled():
@@ -114,7 +114,7 @@ def test_by_default_nobody_waits_and_nothing_is_loaded(
 
 
 def test_who_reads_no_cache_waits_for_none(start, put_on_disk_alone):
-    """vLLM schedules it, whatever it is told."""
+    """vLLM schedules such a request whatever the connector answers."""
     alone = start()
     put_on_disk_alone(alone)
     request = alone.add("1", TOKENS)
@@ -165,7 +165,7 @@ def test_a_request_that_was_preempted_is_asked_about_anew(
 def test_who_waits_when_pandod_begins_anew_stops_with_a_sentence(
     start, put_on_disk_alone, pandod, operator
 ):
-    """Its memory is not the pool's any more."""
+    """The engine's memory is no longer the pool after a restart."""
     alone = start()
     put_on_disk_alone(alone)
     alone.add("1", TOKENS)
