@@ -1,4 +1,4 @@
-"""Engines on two machines, which share blocks in a folder."""
+"""Engines on two machines that share blocks in a folder."""
 
 import contextlib
 
@@ -38,7 +38,8 @@ def test_an_engine_finds_what_one_on_another_machine_has_computed(
         tokens = prompt(400, seed=1)
         expected = first.ask(prompts=[tokens], new=NEW)["outputs"]
         eventually(lambda: finds(first, tokens, expected))
-        # It does not wait: what its first requests ask for is loaded for the next.
+        # The second engine does not wait for loads. pandod loads the blocks that a
+        # request asks for, and a later request finds them.
         eventually(lambda: finds(second, tokens, expected))
         page = MetricsPage(http)
         labels = {"tier": "remote", "direction": "load"}

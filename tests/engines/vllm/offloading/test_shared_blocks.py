@@ -1,4 +1,4 @@
-"""Real engines on two machines, which share blocks in a folder."""
+"""Real engines on two machines that share blocks in a folder."""
 
 import pytest
 from engines.vllm.offloading.conftest import nothing_is_held, serve_blocks
