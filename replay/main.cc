@@ -74,7 +74,7 @@ void AddWhere(CLI::App& app, Options& options) {
                   "A cache in this process");
   where->add_option("--pandod", options.pandod, "Program to start");
   where->add_option("--address", options.address,
-                    "A pandod that runs already and serves nobody else, for "
+                    "A pandod that runs already and serves no one else, for "
                     "example unix:/run/pando/pando.sock");
   where->require_option(1);
 }

@@ -98,14 +98,14 @@ absl::Status Work(int socket, const WorkerAddresses& addresses,
   }
   char go;
   if (!Send(socket, kSignal) || !Receive(socket, &go)) {
-    return absl::CancelledError("nobody waits for the result");
+    return absl::CancelledError("no process waits for the result");
   }
   ClientCalls calls(*client, pool.layout.page_tokens);
   ASSIGN_OR_RETURN(const WorkerResult result,
                    Serve(calls, floor.get(), trace, options));
   return SendResult(socket, result)
              ? absl::OkStatus()
-             : absl::CancelledError("nobody waits for the result");
+             : absl::CancelledError("no process waits for the result");
 }
 
 [[noreturn]] void WorkAndExit(int socket, const WorkerAddresses& addresses,

@@ -88,7 +88,7 @@ class Demo:
                 tokens[self._writers[page]] += self._page_tokens
             else:
                 self.faults.append(
-                    f"{request.name}: matched page {page}, which nobody published"
+                    f"{request.name}: matched page {page}, which no worker has published"
                 )
         return tokens
 

@@ -142,7 +142,7 @@ std::vector<Metric> BlockMetrics() {
             [](const Snapshot& s) { return s.blocks.reservations; }),
       Gauge(
           "pando_block_quarantined",
-          "Reserved blocks of lost sessions that somebody may still write to.",
+          "Reserved blocks of lost sessions that a process may still write to.",
           [](const Snapshot& s) {
             return static_cast<double>(s.blocks.quarantined_blocks);
           }),

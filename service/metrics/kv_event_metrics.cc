@@ -16,7 +16,7 @@ std::vector<Metric> KvEventMetrics() {
             [](const Snapshot& s) { return s.kv_events.subscribers; }),
       Counter("pando_kv_event_frames_total",
               "Frames of events sent, one for each worker's stream, whether or "
-              "not somebody subscribes to it.",
+              "not a router subscribes to it.",
               [](const Snapshot& s) { return s.kv_events.frames; }),
       Counter("pando_kv_event_dropped_frames_total",
               "Of those: frames that some subscriber did not get because it "

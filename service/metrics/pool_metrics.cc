@@ -106,8 +106,8 @@ std::vector<Metric> PoolMetrics() {
                 add("quota", AllocationFailure::kQuota);
               }),
       Gauge("pando_quarantine_held_pages",
-            "Pages in quarantine that somebody may write to who is known to be "
-            "there: no time frees them.",
+            "Pages in quarantine to which a process that is known to be there "
+            "may write: no time frees them.",
             [](const Snapshot& s) { return s.cache.held_pages; }),
       Counter(
           "pando_quarantined_pages_total",

@@ -58,7 +58,8 @@ std::vector<OptionSpec> MakeOptionTable() {
       Numbers(
           "allowed-uids", &Options::allowed_uids,
           "Users whose processes may connect to the sockets, beside pandod's "
-          "own, separated by commas; if empty, whoever the permissions let in"),
+          "own, separated by commas; if empty, all whom the permissions let "
+          "in"),
       Text("tcp", &Options::tcp, "HOST:PORT",
            "Address that gRPC is also served on; off when empty"),
       Text("tls-certificate", &Options::tls_certificate, "PATH",
@@ -69,7 +70,7 @@ std::vector<OptionSpec> MakeOptionTable() {
            "Certificates of the authorities that sign clients' certificates, "
            "PEM"),
       Switch("tcp-insecure", &Options::tcp_insecure,
-             "Serve TCP without encryption, to whoever reaches it"),
+             "Serve TCP without encryption, to all who reach it"),
       Text("http", &Options::http, "HOST:PORT",
            "Address of /metrics, /healthz, /readyz and /console; off when "
            "empty"),
@@ -79,7 +80,7 @@ std::vector<OptionSpec> MakeOptionTable() {
       Switch("console", &Options::console,
              "Serve the console, a page that shows the cache"),
       Switch("console-show-tokens", &Options::console_show_tokens,
-             "Let the console show the tokens of nodes, to whoever reaches it"),
+             "Let the console show the tokens of nodes, to all who reach it"),
       Number("pool-pages", &Options::pool_pages, 2, kMaxUint32,
              "Pages of the pool, the padding page included"),
       Bytes("pool-bytes", &Options::pool_bytes,

@@ -10,7 +10,7 @@ const CHILDREN_AT_ONCE = 20;
 const panel = byId("details");
 let firstChild = 0;
 let shown = null; // the name that the panel is about
-let tokensOfShown = null; // once somebody asked for them
+let tokensOfShown = null; // once a user asked for them
 
 onChange(() => {
   if (view.selected === shown) return;

@@ -74,7 +74,7 @@ function reason(answer) {
 
 const EVICTED_FOR = {
   EVICTION_REASON_ALLOCATION: "because a reservation needed room",
-  EVICTION_REASON_REQUEST: "because somebody asked for it",
+  EVICTION_REASON_REQUEST: "because Evict was called",
   EVICTION_REASON_WATERMARK: "to keep some pages free",
   EVICTION_REASON_QUOTA: "because its namespace was at its quota",
   EVICTION_REASON_FLUSH: "by a flush",

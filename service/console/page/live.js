@@ -1,4 +1,4 @@
-// Refreshes the page about once a second while somebody can see it.
+// Refreshes the page about once a second while it is visible.
 
 import { age } from "./format.js";
 

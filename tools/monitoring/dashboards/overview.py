@@ -96,7 +96,7 @@ def _at_a_glance(q: Queries) -> list[Panel]:
         ),
         Stat(
             "Draining",
-            "Servers that admit nothing new, because somebody stops them.",
+            "Servers that admit nothing new, because they are being stopped.",
             "short",
             [Query(q.now("pando_draining"))],
             level=thresholds.DRAINING_SERVERS,
