@@ -101,6 +101,24 @@ TEST_P(ClientBlockTransportTest, SixteenThousandKeysAreAnswered) {
               Each(place::kMissing));
 }
 
+TEST_F(ClientBlockTest, APeekFindsBlocksAndLoadsNothing) {
+  const auto client = Connect();
+  const uint32_t kind = Open(*client);
+  Store(*client, kind, Key('a'));
+  const std::string keys = Key('a') + Key('b');
+  const std::vector<Place> places =
+      client->blocks()
+          .LookUp({{{.kind = kind, .keys = keys}}}, {.peek = true})
+          .value();
+  EXPECT_TRUE(IsPlace(places[0]));
+  EXPECT_EQ(places[1], place::kMissing);
+  EXPECT_TRUE(
+      absl::IsInvalidArgument(client->blocks()
+                                  .LookUp({{{.kind = kind, .keys = keys}}},
+                                          {.load = true, .peek = true})
+                                  .status()));
+}
+
 TEST_F(ClientBlockTest, AnAcquireOfAllLocksNothingWhereOneIsMissing) {
   const auto client = Connect();
   const uint32_t kind = Open(*client);

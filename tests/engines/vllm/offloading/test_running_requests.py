@@ -76,7 +76,7 @@ def test_preempted_requests_load_what_they_had_stored_and_end(
     assert [request.num_output_tokens for request in requests] == [100] * 3
 
 
-def test_who_waits_for_its_load_holds_up_nobody(start, start_late):
+def test_a_request_that_waits_for_its_load_holds_up_no_other(start, start_late):
     start().ask("computed", TOKENS)
     engine, finish = start_late()
     engine.add("waits", TOKENS)
@@ -106,7 +106,7 @@ def test_an_abort_leaves_blocks_locked_until_their_load_is_over(
     assert nothing_is_held(operator)
 
 
-def test_who_waits_during_a_reset_has_found_nothing(start, operator):
+def test_a_request_that_waits_during_a_reset_has_found_nothing(start, operator):
     """The engine has no room yet for the blocks that the request found."""
     first, second = start(), start(blocks=28)
     first.ask("computed", TOKENS)
@@ -222,7 +222,7 @@ def on_disk(model, tmp_path, monkeypatch):
         assert blocks.operator.check_invariants() == []
 
 
-def test_who_waits_for_the_disk_holds_up_nobody(on_disk):
+def test_a_request_that_waits_for_the_disk_holds_up_no_other(on_disk):
     engine = on_disk.engine
     engine.add("waits", TOKENS)
     engine.add("other", prompt(40, seed=34), new=3)
@@ -234,7 +234,9 @@ def test_who_waits_for_the_disk_holds_up_nobody(on_disk):
     engine.run()
 
 
-def test_who_has_waited_long_enough_for_the_disk_is_computed(on_disk, monkeypatch):
+def test_a_request_that_has_waited_long_enough_for_the_disk_is_computed(
+    on_disk, monkeypatch
+):
     engine = on_disk.engine
     engine.add("waits", TOKENS)
     assert [engine.step() for _ in range(3)] == [{}] * 3
@@ -244,7 +246,7 @@ def test_who_has_waited_long_enough_for_the_disk_is_computed(on_disk, monkeypatc
     engine.run()
 
 
-def test_an_abort_of_who_waits_for_the_disk_leaves_nothing(on_disk):
+def test_an_abort_of_a_request_that_waits_for_the_disk_leaves_nothing(on_disk):
     engine = on_disk.engine
     engine.add("aborted", TOKENS)
     assert engine.step() == {}

@@ -120,8 +120,6 @@ class AnnouncedBlocks:
                 self._look_again()
                 if self._is_closed.wait(_PAUSE):
                     return
-            if not self._announced:
-                self._is_closed.wait(_PAUSE)
 
     def _look_again(self) -> None:
         """Looks up the next part of the announced blocks and reports the missing ones
@@ -134,6 +132,8 @@ class AnnouncedBlocks:
             part = list(itertools.islice(self._announced.items(), _PART))
             for key, _ in part:
                 self._announced.move_to_end(key)
+        if not part:
+            return
         part.sort(key=lambda each: get_offload_group_idx(each[0]))
         try:
             if self._opened is not kinds and not self._open(kinds):
