@@ -3,12 +3,13 @@ their own memory."""
 
 import contextlib
 
+import numpy as np
 import pytest
 from engines.vllm.offloading.engine_alone import EngineAlone
 from engines.vllm.offloading.forked_engines import forks_in
 from engines.vllm.offloading.patience import be_patient
 from eventually import eventually
-from pando_kv import Client
+from pando_kv import BlockKeys, Client
 from pando_kv.errors import UnavailableError
 from pandod_process import Pandod
 
@@ -35,6 +36,19 @@ def nothing_is_held(operator):
         and blocks.protected_blocks == 0
         and blocks.reserved_blocks == 0
     )
+
+
+def reserve_all(operator, engine):
+    """Reserves the whole memory for other blocks of the engine's first kind. Returns
+    the names of the reservations."""
+    (kind,) = operator.find_kinds([(None, f"vllm {engine.copies._digest} 0".encode())])
+    room = operator.stats().blocks.memory_bytes // kind.shard_stride
+    keys = np.arange(room * 8, dtype=np.uint32).tobytes()
+    names = range(1, room + 1, 8192)
+    for name in names:
+        part = keys[(name - 1) * 32 : (name + 8191) * 32]
+        operator.reserve_blocks(name, [BlockKeys(kind.number, part)])
+    return names
 
 
 @pytest.fixture

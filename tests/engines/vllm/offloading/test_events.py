@@ -6,13 +6,12 @@ from pathlib import Path
 
 import fleet.routers
 import msgspec
-import numpy as np
 import pytest
 import zmq
+from engines.vllm.offloading.conftest import reserve_all
 from engines.vllm.start import prompt
 from eventually import eventually
 from fleet.routers import Source, dynamo_indexer
-from pando_kv import BlockKeys
 from pinned_environment import EnvironmentMissing, pinned_environment
 from vllm.config import KVEventsConfig
 from vllm.distributed.kv_events import KVEventBatch
@@ -116,13 +115,8 @@ def dynamo():
 
 def evict_everything(operator, engine):
     """Evicts all blocks by reserving the whole memory for other keys."""
-    kind = operator.find_kinds([(None, f"vllm {engine.copies._digest} 0".encode())])[0]
-    room = operator.stats().blocks.memory_bytes // kind.shard_stride
-    keys = np.arange(room * 8, dtype=np.uint32).tobytes()
-    for n in range(0, room, 8192):
-        part = keys[n * 32 : (n + 8192) * 32]
-        operator.reserve_blocks(1 + n, [BlockKeys(kind.number, part)])
-        operator.discard_blocks(1 + n)
+    for reservation in reserve_all(operator, engine):
+        operator.discard_blocks(reservation)
 
 
 def test_a_router_knows_what_an_engine_has_stored(start_reporting):

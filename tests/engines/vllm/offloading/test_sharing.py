@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from engines.models import make_model
 from engines.vllm.offloading.calls import counted
-from engines.vllm.offloading.conftest import NO_POOL, nothing_is_held
+from engines.vllm.offloading.conftest import NO_POOL, nothing_is_held, reserve_all
 from engines.vllm.offloading.engine_alone import EngineAlone
 from engines.vllm.offloading.late_copies import do_copies_late
 from engines.vllm.offloading.patience import be_patient
@@ -235,23 +235,11 @@ def test_memory_that_is_full_costs_nothing(start, operator, monkeypatch):
     """A block without room is not stored, and the blocks after it are not either."""
     do_copies_late(monkeypatch, lambda count: count)
     first, tokens = start(), prompt(500, seed=14)
-    (kind,) = [
-        kind
-        for kind in operator.find_kinds(
-            [(None, f"vllm {first.copies._digest} 0".encode())]
-        )
-    ]
-    room = operator.stats().blocks.memory_bytes // kind.shard_stride
-    keys = np.arange(room * 8, dtype=np.uint32).tobytes()
-    from pando_kv import BlockKeys
-
-    for n in range(0, room, 8192):
-        part = keys[n * 32 : (n + 8192) * 32]
-        operator.reserve_blocks(1 + n, [BlockKeys(kind.number, part)])
+    reservations = reserve_all(operator, first)
     assert first.ask("computed", tokens) == 0
     assert operator.stats().blocks.published_blocks == 0
-    for n in range(0, room, 8192):
-        operator.discard_blocks(1 + n)
+    for reservation in reservations:
+        operator.discard_blocks(reservation)
     first.forget()
     assert first.ask("computed", tokens) == 0
     first.forget()
