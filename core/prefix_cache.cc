@@ -198,6 +198,13 @@ void PrefixCache::SetQuotas(const std::vector<QuotaClass>& classes) {
   parts_.budget.SetQuotas(classes);
 }
 
+void PrefixCache::SetBlockLimits(const std::vector<BlockQuota>& quotas,
+                                 absl::Duration write_limit) {
+  Hold hold(this);
+  parts_.blocks.quotas().SetLimits(quotas);
+  parts_.blocks.set_write_limit(write_limit);
+}
+
 void PrefixCache::SetSessionLimits(const SessionLimits& limits) {
   Hold hold(this);
   parts_.sessions.SetLimits(limits);

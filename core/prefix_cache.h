@@ -141,6 +141,9 @@ class PrefixCache {
   // its new cap is refused pages, or makes room, when it asks for more.
   // REQUIRES: the classes and their patterns are those of the options.
   void SetQuotas(const std::vector<QuotaClass>& classes);
+  // The same for the quotas of blocks, and changes BlockOptions::write_limit.
+  void SetBlockLimits(const std::vector<BlockQuota>& quotas,
+                      absl::Duration write_limit);
   // Changes what a session may hold, for open sessions too. A session that
   // holds more than a new limit keeps it, but gets nothing more.
   void SetSessionLimits(const SessionLimits& limits);

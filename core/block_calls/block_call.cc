@@ -48,7 +48,7 @@ absl::Status CheckLength(const BlockKeys& keys, size_t index,
 }  // namespace
 
 absl::StatusOr<Session*> GetBlockSession(CacheParts& parts, SessionId id) {
-  if (parts.blocks.options().memory_bytes == 0) {
+  if (parts.blocks.memory_bytes() == 0) {
     return MakeError(Reason::kNoBlockMemory, "there is no block memory here");
   }
   return parts.sessions.GetForStep(id);

@@ -42,8 +42,8 @@ absl::StatusOr<bool> BlockCompletion::TryStep(CacheParts& parts) {
   if (!has_begun) RETURN_IF_ERROR(Check(*hold));
   hold_ = BlockHolds::HandleOf(*hold);
   const size_t count = CountOf(*hold);
-  if (notes_keys_ && noted_ < count) {
-    NoteKeys(parts.blocks.memory(), *hold);
+  if (!IsPrepared(count)) {
+    PrepareMore(parts.blocks, *hold);
     if (count > kStepKeys) return false;
   }
   Complete(parts, *hold,
@@ -80,18 +80,25 @@ size_t BlockCompletion::IndexOf(const BlockHold& hold, size_t n) const {
   return indices_.empty() ? hold.places.size() - 1 - n : indices_[n];
 }
 
-void BlockCompletion::NoteKeys(const BlockMemory& memory,
-                               const BlockHold& hold) {
+bool BlockCompletion::IsPrepared(size_t count) const {
+  if (outcome_ == Outcome::kDiscarded || prepared_ == count) return true;
+  return count <= kStepKeys && !notes_keys_;
+}
+
+void BlockCompletion::PrepareMore(BlockTable& blocks, const BlockHold& hold) {
   const size_t count = CountOf(hold);
-  const size_t end = std::min<size_t>(count, noted_ + kStepKeys);
-  for (; noted_ < end; ++noted_) {
-    NoteKey(memory, hold.places[indices_.empty() ? noted_ : indices_[noted_]]);
+  const size_t end = std::min<size_t>(count, prepared_ + kStepKeys);
+  for (; prepared_ < end; ++prepared_) {
+    const BlockPlace place =
+        hold.places[indices_.empty() ? prepared_ : indices_[prepared_]];
+    if (!IsPlace(place)) continue;
+    const BlockNumber block = blocks.memory().NumberOf(place);
+    blocks.Reattach(block);
+    if (notes_keys_) NoteKey(blocks.memory(), block);
   }
 }
 
-void BlockCompletion::NoteKey(const BlockMemory& memory, BlockPlace place) {
-  if (!IsPlace(place)) return;
-  const BlockNumber block = memory.NumberOf(place);
+void BlockCompletion::NoteKey(const BlockMemory& memory, BlockNumber block) {
   const KindNumber kind = memory.ExtentOf(block).kind->info.number;
   const auto [known, is_new] = place_in_keys_.try_emplace(kind, keys_.size());
   if (is_new) keys_.push_back({.kind = kind, .keys = {}});

@@ -18,7 +18,7 @@ namespace pando {
 
 // Implements BlockCache::Publish, and BlockCache::Discard of some blocks.
 // Publishing is one step, so that others find all published blocks or none;
-// steps before it note the keys. Discarding takes several steps.
+// steps before it prepare the blocks. Discarding takes several steps.
 class BlockCompletion : public SteppedWork {
  public:
   enum class Outcome { kPublished, kDiscarded };
@@ -51,9 +51,11 @@ class BlockCompletion : public SteppedWork {
   // reservation.
   size_t CountOf(const BlockHold& hold) const;
   size_t IndexOf(const BlockHold& hold, size_t n) const;
-  // Notes the keys of the next kStepKeys blocks.
-  void NoteKeys(const BlockMemory& memory, const BlockHold& hold);
-  void NoteKey(const BlockMemory& memory, BlockPlace place);
+  bool IsPrepared(size_t count) const;
+  // Reattaches the next kStepKeys blocks, so that the step that publishes all
+  // is short, and notes their keys.
+  void PrepareMore(BlockTable& blocks, const BlockHold& hold);
+  void NoteKey(const BlockMemory& memory, BlockNumber block);
   // Publishes or discards at most `most` more blocks.
   void Complete(CacheParts& parts, BlockHold& hold, size_t most);
 
@@ -63,7 +65,7 @@ class BlockCompletion : public SteppedWork {
   const Outcome outcome_;
   const bool notes_keys_;
   uint64_t hold_ = 0;  // the reservation's handle, once a step has found it
-  size_t noted_ = 0;
+  size_t prepared_ = 0;
   size_t completed_ = 0;
   std::vector<KeysOfKind> keys_;
   absl::flat_hash_map<KindNumber, size_t> place_in_keys_;

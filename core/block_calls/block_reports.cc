@@ -58,7 +58,8 @@ void BlockCensus::TakeTotals(const CacheParts& parts) {
             .index_bytes = parts.blocks.index_bytes(),
             .kinds = {},
             .ended_kinds = parts.blocks.kinds().ended_counters(),
-            .recoveries = parts.blocks.recoveries()};
+            .recoveries = parts.blocks.recoveries(),
+            .quotas = parts.blocks.quotas().Stats()};
   stats_.kinds.reserve(parts.blocks.kinds().size());
 }
 

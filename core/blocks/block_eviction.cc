@@ -10,7 +10,8 @@ namespace pando {
 namespace {
 
 // When an extent moves, warm blocks in it are lost. So it moves only if the
-// other kind's coldest leaf is more than twice as old.
+// other kind's coldest leaf is more than twice as old, unless a floor demands
+// it.
 constexpr uint64_t IsMuchOlder(uint64_t age, uint64_t than) {
   return age > 2 * than;
 }
@@ -52,13 +53,23 @@ bool BlockTable::EvictLeaf(Kind& kind) {
   return true;
 }
 
+bool BlockTable::MayTake(const Kind& kind, std::optional<uint64_t> age,
+                         const Kind& other, uint64_t other_age) {
+  if (&other == &kind) return false;
+  if (other.share != kind.share) {
+    if (!kind.share->MayGrow() || !other.share->MayShrink()) return false;
+    if (kind.share->IsBelowFloor()) return true;
+  }
+  return !age.has_value() || IsMuchOlder(other_age, *age);
+}
+
 bool BlockTable::TakeExtent(const Kind& kind, std::optional<uint64_t> age) {
   looks_ += kinds_.size();
   std::vector<std::pair<uint64_t, Kind*>> older;
   kinds_.ForEach([&](Kind& other) {
     const std::optional<uint64_t> other_age = ColdestAge(other);
-    if (&other == &kind || !other_age.has_value()) return;
-    if (age.has_value() && !IsMuchOlder(*other_age, *age)) return;
+    if (!other_age.has_value()) return;
+    if (!MayTake(kind, age, other, *other_age)) return;
     older.emplace_back(*other_age, &other);
   });
   const size_t asked = std::min(older.size(), kAskedKinds);
@@ -72,8 +83,9 @@ bool BlockTable::TakeExtent(const Kind& kind, std::optional<uint64_t> age) {
     const uint64_t middle = (older[i].first + age.value_or(0)) / 2;
     if (TakeExtentFrom(*older[i].second, middle)) return true;
   }
-  if (age.has_value()) return false;
-  // The kind has no leaf of its own: any extent is better than none.
+  if (age.has_value() && !kind.share->IsBelowFloor()) return false;
+  // The kind has no leaf of its own, or a right to more: any extent is better
+  // than none.
   for (const auto& [other_age, other] : older) {
     looks_ += other->extents.size();
     for (uint32_t extent : other->extents) {

@@ -92,6 +92,7 @@ void BlockMemory::AddExtent(Kind& kind, uint32_t number) {
   extent.kind = &kind;
   extent.position = static_cast<uint32_t>(kind.extents.size());
   kind.extents.push_back(number);
+  ++kind.share->extents;
   const uint32_t bytes = kind.slots * kind.record_bytes;
   uint32_t& touched_bytes = ledger_->extent(number).touched_bytes;
   if (bytes <= touched_bytes) return;
@@ -101,6 +102,7 @@ void BlockMemory::AddExtent(Kind& kind, uint32_t number) {
 
 void BlockMemory::RemoveExtent(uint32_t number) {
   Extent& extent = extents_[number];
+  --extent.kind->share->extents;
   std::vector<uint32_t>& extents = extent.kind->extents;
   const uint32_t last = extents.back();
   extents_[last].position = extent.position;

@@ -103,10 +103,11 @@ class BlockMemory {
   }
 
   bool HasRoom(const Kind& kind) const {
-    return !kind.with_room.empty() || free_extents_ > 0;
+    return !kind.with_room.empty() ||
+           (free_extents_ > 0 && kind.share->MayGrow());
   }
   // Takes a slot for a new block of the kind and makes a fresh record with
-  // `key`. REQUIRES: HasRoom.
+  // `key`. REQUIRES: an extent of the kind has room, or an extent is free.
   BlockNumber Take(Kind& kind, std::string_view key);
   // Frees the slot of a block. When the last block of an extent goes, the
   // extent becomes free, too.

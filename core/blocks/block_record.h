@@ -27,8 +27,8 @@ enum class BlockState : uint8_t {
 // that block has the generation that the link remembers; see BlockTable::Link.
 struct __attribute__((packed, aligned(4))) BlockRecord {
   // When kReady: the use (BlockTable::use) that touched it last. When being
-  // written: the time at which it was reserved, in milliseconds since the Unix
-  // epoch.
+  // written: the time at which it was reserved or reattached, in milliseconds
+  // since the Unix epoch.
   uint64_t stamp : 45 = 0;
   uint64_t generation : 16 = 0;
   uint64_t state : 3 = 0;

@@ -14,10 +14,11 @@ constexpr uint32_t kMostLinks = 4'096;
 }  // namespace
 
 BlockTable::BlockTable(const BlockOptions& options)
-    : options_(options),
-      ledger_(options),
+    : ledger_(options),
       memory_(options, &ledger_),
-      kinds_(options.extent_bytes, &ledger_) {
+      quotas_(options),
+      kinds_(options.extent_bytes, &quotas_, &ledger_) {
+  set_write_limit(options.write_limit);
   if (ledger_.is_of_before()) Recover();
 }
 
@@ -171,13 +172,21 @@ bool BlockTable::MakeFindable(Kind& kind, BlockNumber block) {
     return true;
   }
   if (At(other).block_state() == BlockState::kReady) return false;
-  // The other block was reserved later and is not published yet. Replace is
-  // fast, which matters because a publication handles all its blocks under one
-  // hold of the mutex.
+  // The other block was reserved later and is not published yet.
   kind.index->blocks.Replace(hash, other, block);
   At(other).set_state(BlockState::kDetached);
   Unlink(kind, other);
   return true;
+}
+
+void BlockTable::Reattach(BlockNumber block) {
+  Kind& kind = *memory_.ExtentOf(block).kind;
+  BlockRecord& record = At(block);
+  if (record.block_state() != BlockState::kDetached) return;
+  if (!MakeFindable(kind, block)) return;
+  ++changes_;
+  record.stamp = NowMillis();
+  record.set_state(BlockState::kWritten);
 }
 
 void BlockTable::Discard(BlockNumber block) {

@@ -16,6 +16,7 @@
 #include "base/ids.h"
 #include "core/blocks/block_ledger.h"
 #include "core/blocks/block_memory.h"
+#include "core/blocks/block_quotas.h"
 #include "core/blocks/block_record.h"
 #include "core/blocks/kind.h"
 #include "core/blocks/kind_table.h"
@@ -34,7 +35,8 @@ namespace pando {
 // evicted before those that follow it. When a kind needs room, it may take an
 // extent from a kind whose coldest leaf is much older. The blocks of that
 // extent are evicted at once. Blocks in other extents that follow them stay,
-// without a block before them, until they are stored again or evicted.
+// without a block before them, until they are stored again or evicted. Quotas
+// bound what kinds take from each other.
 //
 // Owned by CacheParts; not thread-safe. Each call is O(1) or O(log n) but for
 // MakeRoom, which may look through some extents.
@@ -43,11 +45,13 @@ class BlockTable {
   // Takes over the blocks that an earlier process left in the ledger, if any.
   explicit BlockTable(const BlockOptions& options);
 
-  const BlockOptions& options() const { return options_; }
+  uint64_t memory_bytes() const { return memory_.memory_bytes(); }
   KindTable& kinds() { return kinds_; }
   const KindTable& kinds() const { return kinds_; }
   BlockMemory& memory() { return memory_; }
   const BlockMemory& memory() const { return memory_; }
+  BlockQuotas& quotas() { return quotas_; }
+  const BlockQuotas& quotas() const { return quotas_; }
   BlockRecord& At(BlockNumber block) const { return memory_.At(block); }
 
   // Begins a new use: blocks that are touched from now on count as used later
@@ -56,6 +60,9 @@ class BlockTable {
   uint64_t use() const { return use_; }
   // The time by which blocks are overdue and evictions are dated.
   void set_time(absl::Time now) { now_ = now; }
+  void set_write_limit(absl::Duration limit) {
+    write_limit_ms_ = static_cast<uint64_t>(absl::ToInt64Milliseconds(limit));
+  }
   absl::Time time() const { return now_; }
 
   static uint64_t HashOf(std::string_view key) {
@@ -73,14 +80,11 @@ class BlockTable {
                 std::span<BlockNumber> found) const;
 
   // Whether the block has been in writing for longer than
-  // options().write_limit.
+  // BlockOptions::write_limit.
   bool IsOverdue(const BlockRecord& record) const {
-    return record.is_written() &&
-           NowMillis() >=
-               record.stamp + static_cast<uint64_t>(absl::ToInt64Milliseconds(
-                                  options_.write_limit));
+    return record.is_written() && NowMillis() >= record.stamp + write_limit_ms_;
   }
-  // When a block that is being written was reserved.
+  // When a block that is being written was reserved or reattached.
   absl::Time ReservedAt(const BlockRecord& record) const {
     return absl::FromUnixMillis(static_cast<int64_t>(record.stamp));
   }
@@ -115,6 +119,10 @@ class BlockTable {
   // already has a ready block, the block is freed instead and false is
   // returned.
   bool Publish(BlockNumber block);
+  // Makes a detached block findable again, as one that is being written, unless
+  // a ready block has its key. Its write limit begins anew, even if it is then
+  // not published. Publish has less to do afterwards.
+  void Reattach(BlockNumber block);
   // Frees a block that is being written.
   void Discard(BlockNumber block);
   // Prefetches the index entry that Publish (`is_published`) or Discard of a
@@ -213,9 +221,12 @@ class BlockTable {
   void ForEachBlock(F&& visit);
 
   bool EvictLeaf(Kind& kind);
-  // Takes an extent for `kind` from another kind whose coldest leaf was last
-  // used more than twice `age` uses ago; without `age`, from any other kind
-  // that has a leaf. Returns whether it took one.
+  // Whether `kind`, whose own coldest leaf was last used `age` uses ago, may
+  // take an extent of `other`, whose coldest leaf is of `other_age`.
+  static bool MayTake(const Kind& kind, std::optional<uint64_t> age,
+                      const Kind& other, uint64_t other_age);
+  // Takes an extent for `kind`, whose own coldest leaf was last used `age` uses
+  // ago, from another kind that has leaves. Returns whether it took one.
   bool TakeExtent(const Kind& kind, std::optional<uint64_t> age);
   bool TakeExtentFrom(Kind& victim, uint64_t age);
   // Returns the cost of evicting an extent: the number of its blocks that were
@@ -225,9 +236,10 @@ class BlockTable {
   void EvictExtent(uint32_t extent);
   void NoteEviction(Kind& kind, BlockNumber block, BlockEviction reason);
 
-  const BlockOptions options_;
+  uint64_t write_limit_ms_ = 0;
   BlockLedger ledger_;
   BlockMemory memory_;
+  BlockQuotas quotas_;
   KindTable kinds_;
   HeldBlocks earlier_;
   GhostRing<BlockEviction> evicted_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/btree_set.h"
+#include "core/blocks/block_quotas.h"
 #include "core/blocks/block_record.h"
 #include "core/nodes/steady_index.h"
 #include "core/requests/block_requests.h"
@@ -41,6 +42,7 @@ struct Kind {
   // Null once the kind has ended: no call finds its blocks then, and each of
   // its extents is freed as soon as no session reads or writes there.
   std::unique_ptr<KindIndex> index = std::make_unique<KindIndex>();
+  QuotaShare* share = nullptr;  // never null in KindTable
 
   // Changed by BlockMemory. The two vectors contain numbers of extents.
   uint32_t slots = 0;               // blocks of an extent

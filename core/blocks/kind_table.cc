@@ -139,6 +139,7 @@ Kind& KindTable::Add(BlockKind info, uint32_t cell) {
   kind->slots = static_cast<uint32_t>(extent_bytes_ / kind->block_bytes());
   kind->record_bytes =
       static_cast<uint32_t>((sizeof(BlockRecord) + spec.key_bytes + 3) / 4 * 4);
+  kind->share = &quotas_->ShareOf(spec.label);
   kind->info = std::move(info);
   return *(kinds_[kind->info.number] = std::move(kind));
 }

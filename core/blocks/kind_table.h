@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "base/ids.h"
 #include "core/blocks/block_ledger.h"
+#include "core/blocks/block_quotas.h"
 #include "core/blocks/kind.h"
 #include "core/requests/block_requests.h"
 
@@ -31,9 +32,10 @@ inline constexpr uint64_t kOpenKindBytes = 8'192;
 // not the newest and that no session has open has ended.
 class KindTable {
  public:
-  // A block may have at most `extent_bytes` bytes. `ledger` outlives this.
-  KindTable(uint64_t extent_bytes, BlockLedger* ledger)
-      : extent_bytes_(extent_bytes), ledger_(ledger) {}
+  // A block may have at most `extent_bytes` bytes. `quotas` and `ledger`
+  // outlive this.
+  KindTable(uint64_t extent_bytes, BlockQuotas* quotas, BlockLedger* ledger)
+      : extent_bytes_(extent_bytes), quotas_(quotas), ledger_(ledger) {}
 
   // Takes over the kinds in the ledger. All but the newest of each name have
   // ended. REQUIRES: there is no kind yet.
@@ -108,6 +110,7 @@ class KindTable {
   void EndIfUnused(Kind& kind);
 
   const uint64_t extent_bytes_;
+  BlockQuotas* const quotas_;
   BlockLedger* const ledger_;
   absl::btree_map<KindNumber, std::unique_ptr<Kind>> kinds_;
   absl::flat_hash_map<KindName, Kind*> newest_;

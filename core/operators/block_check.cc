@@ -117,9 +117,11 @@ void BlockCheck::CheckHold(const BlockTable& blocks, const BlockHold& hold) {
 void BlockCheck::CheckTotals(const CacheParts& parts) {
   const BlockTable& blocks = parts.blocks;
   uint64_t written = 0;
+  absl::flat_hash_map<const QuotaShare*, size_t> extents;
   blocks.kinds().ForEach([&](const Kind& kind) {
     const Sums& sums = by_kind_[kind.info.number];
     written += kind.written;
+    extents[kind.share] += kind.extents.size();
     Expect(sums.ready == kind.ready && sums.locked == kind.locked &&
                sums.written == kind.written,
            "blocks: the counts of a kind are wrong");
@@ -129,6 +131,10 @@ void BlockCheck::CheckTotals(const CacheParts& parts) {
            "blocks: an index has a block that is gone");
     Expect(sums.followers == sums.links,
            "blocks: followers are counted that there are not");
+  });
+  blocks.quotas().ForEach([&](const QuotaShare& share) {
+    Expect(share.extents == extents[&share],
+           "blocks: the extents of a quota are counted wrongly");
   });
   Expect(free_extents_ == blocks.memory().free_extent_count(),
          "blocks: the number of free extents is wrong");

@@ -20,6 +20,26 @@
 
 namespace pando {
 
+// How much of the block memory some kinds may have together. Memory is counted
+// in whole extents; floor and cap are rounded down to these.
+struct BlockQuota {
+  std::string name;
+  // Matches the labels of the kinds, as a shell matches file names.
+  std::string label;
+  // Kinds of other quotas take no extent from these kinds if that would leave
+  // less. While these have less, they take extents from kinds above their own
+  // floors, however recently those were used.
+  uint64_t floor_bytes = 0;
+  std::optional<uint64_t> cap_bytes = {};  // the most that these kinds get
+
+  friend bool operator==(const BlockQuota&, const BlockQuota&) = default;
+};
+
+struct BlockQuotaStats {
+  BlockQuota quota;
+  uint64_t used_bytes = 0;  // of the extents that its kinds have
+};
+
 // The sizes of the block memory. With memory_bytes = 0 there are no blocks, and
 // each call fails with NO_BLOCK_MEMORY.
 struct BlockOptions {
@@ -31,6 +51,7 @@ struct BlockOptions {
   // If writing a block takes longer than this, the block counts as missing, and
   // other sessions may reserve its key.
   absl::Duration write_limit = absl::Seconds(30);
+  std::vector<BlockQuota> quotas = {};
   // Memory for the ledger, which may outlive the process, and the id of the
   // block memory that the ledger describes; see BlockLedger. If `ledger` is
   // empty, the cache allocates its own ledger.
@@ -212,6 +233,7 @@ struct BlockStats {
   KindCounters ended_kinds;      // the sum of counters of deleted kinds
   // How often a process took the blocks over from one before.
   uint64_t recoveries = 0;
+  std::vector<BlockQuotaStats> quotas;  // in the configured order
 };
 
 // Returns at most `limit` of the kinds in `stats`, those with the most memory

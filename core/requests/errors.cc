@@ -56,6 +56,8 @@ constexpr std::array kReasons = {
     ReasonEntry{Reason::kRateLimited, "RATE_LIMITED",
                 absl::StatusCode::kResourceExhausted},
     ReasonEntry{Reason::kDraining, "DRAINING", absl::StatusCode::kUnavailable},
+    ReasonEntry{Reason::kNoKeeper, "NO_KEEPER",
+                absl::StatusCode::kFailedPrecondition},
     ReasonEntry{Reason::kNoCredential, "NO_CREDENTIAL",
                 absl::StatusCode::kUnauthenticated},
     ReasonEntry{Reason::kRoleRefused, "ROLE_REFUSED",

@@ -30,6 +30,7 @@ enum class Reason {
   kSessionLimit,
   kRateLimited,
   kDraining,
+  kNoKeeper,
   kNoCredential,
   kRoleRefused,
   kNamespaceRefused,

@@ -1,6 +1,7 @@
 #include "tests/core/block_model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 
@@ -212,6 +213,7 @@ std::string BlockModel::Take(const Keys& keys, uint32_t place,
   if ((end - 1) / extent_places_ != extent) return "a block crosses extents";
   std::vector<Block*> own;
   std::vector<Block*> others;
+  bool has_own = false;
   bool is_overlapped = false;
   for (Block& block : blocks_) {
     if (block.place / extent_places_ != extent) continue;
@@ -220,6 +222,7 @@ std::string BlockModel::Take(const Keys& keys, uint32_t place,
     const bool overlaps =
         block.place < end && place < block.place + block_places_[block.kind];
     if (!is_own) others.push_back(&block);
+    has_own = has_own || is_own;
     if (!overlaps || !is_own) continue;
     if (block.place != place) return "blocks of a kind overlap in part";
     is_overlapped = true;
@@ -231,6 +234,12 @@ std::string BlockModel::Take(const Keys& keys, uint32_t place,
     }
     own.push_back(&block);
   }
+  if (!has_own) {
+    const std::optional<uint32_t> from =
+        others.empty() ? std::nullopt : std::optional(others.front()->kind);
+    std::string error = CheckQuotas(keys.kind, from);
+    if (!error.empty()) return error;
+  }
   for (Block* block : own) Erase(*block);
   if (!others.empty() && is_overlapped) return "an extent has two kinds";
   for (Block* block : others) {
@@ -239,6 +248,40 @@ std::string BlockModel::Take(const Keys& keys, uint32_t place,
     }
   }
   for (Block* block : others) Erase(*block);
+  return "";
+}
+
+const BlockModel::Quota* BlockModel::QuotaOf(uint32_t kind) const {
+  for (const Quota& quota : quotas_) {
+    if (std::find(quota.kinds.begin(), quota.kinds.end(), kind) !=
+        quota.kinds.end()) {
+      return &quota;
+    }
+  }
+  return nullptr;
+}
+
+size_t BlockModel::ExtentsOf(const Quota& quota) const {
+  std::set<uint32_t> extents;
+  for (const Block& block : blocks_) {
+    if (QuotaOf(block.kind) == &quota) {
+      extents.insert(block.place / extent_places_);
+    }
+  }
+  return extents.size();
+}
+
+std::string BlockModel::CheckQuotas(uint32_t to,
+                                    std::optional<uint32_t> from) const {
+  const Quota* const gaining = QuotaOf(to);
+  const Quota* const losing = from.has_value() ? QuotaOf(*from) : nullptr;
+  if (losing != nullptr && losing == gaining) return "";
+  if (gaining != nullptr && ExtentsOf(*gaining) >= gaining->cap) {
+    return "a quota got more than its cap";
+  }
+  if (losing != nullptr && ExtentsOf(*losing) <= losing->floor) {
+    return "a quota was taken below its floor";
+  }
   return "";
 }
 

@@ -50,9 +50,20 @@ class BlockModel {
     friend bool operator==(const Keys&, const Keys&) = default;
   };
 
-  // `block_places` has the number of places of a block, for each kind.
-  BlockModel(std::vector<uint32_t> block_places, uint32_t extent_places)
-      : block_places_(std::move(block_places)), extent_places_(extent_places) {}
+  // The kinds of one quota, and how many extents they may have.
+  struct Quota {
+    std::vector<uint32_t> kinds;
+    size_t floor = 0;
+    size_t cap = 0;
+  };
+
+  // `block_places` has the number of places of a block, for each kind. A kind
+  // is in one quota, or in none.
+  BlockModel(std::vector<uint32_t> block_places, uint32_t extent_places,
+             std::vector<Quota> quotas)
+      : block_places_(std::move(block_places)),
+        extent_places_(extent_places),
+        quotas_(std::move(quotas)) {}
 
   int64_t now = 0;
 
@@ -102,6 +113,11 @@ class BlockModel {
   // Removes the blocks that are at the place of a new block. Returns a
   // description of an error, or an empty string.
   std::string Take(const Keys& keys, uint32_t place, const Block* but);
+  // Returns a description of the error if a quota forbids that a block of kind
+  // `to` goes into an extent that has blocks of kind `from` (none: of no kind).
+  std::string CheckQuotas(uint32_t to, std::optional<uint32_t> from) const;
+  const Quota* QuotaOf(uint32_t kind) const;
+  size_t ExtentsOf(const Quota& quota) const;
   void Unlink(Block& block);
   void Erase(Block& block);
   void GiveUp(Hold& hold, size_t index, bool is_reservation);
@@ -109,6 +125,7 @@ class BlockModel {
 
   const std::vector<uint32_t> block_places_;
   const uint32_t extent_places_;
+  const std::vector<Quota> quotas_;
   std::list<Block> blocks_;
   std::map<HoldName, Hold> holds_;
   std::vector<std::pair<uint32_t, uint32_t>> ended_;

@@ -17,9 +17,23 @@ constexpr uint32_t kMaxIds = 4;
 const std::vector<uint32_t> kBlockPlaces = {1, 2, 4};
 constexpr uint32_t kKeyBytes[] = {16, 32, 21};
 
-BlockOptions OptionsOfBlocks() {
-  return {.memory_bytes = kExtents * kExtentPlaces * kPlaceBytes,
-          .extent_bytes = kExtentPlaces * kPlaceBytes};
+// The first kind has a floor and a cap; the other two have a cap together.
+const std::vector<BlockModel::Quota> kQuotas = {
+    {.kinds = {0}, .floor = 2, .cap = 3},
+    {.kinds = {1, 2}, .floor = 1, .cap = 4}};
+constexpr const char* kQuotaLabels[] = {"kind 0", "kind [12]"};
+
+BlockOptions OptionsOfBlocks(bool has_quotas) {
+  constexpr uint64_t kExtentBytes = kExtentPlaces * kPlaceBytes;
+  BlockOptions options = {.memory_bytes = kExtents * kExtentBytes,
+                          .extent_bytes = kExtentBytes};
+  for (size_t i = 0; has_quotas && i < kQuotas.size(); ++i) {
+    options.quotas.push_back({.name = kQuotaLabels[i],
+                              .label = kQuotaLabels[i],
+                              .floor_bytes = kQuotas[i].floor * kExtentBytes,
+                              .cap_bytes = kQuotas[i].cap * kExtentBytes});
+  }
+  return options;
 }
 
 // Returns key `i` of prompt `p`. Three prompts each begin with the same keys.
@@ -32,7 +46,7 @@ std::string KeyOf(uint32_t kind, uint32_t p, uint32_t i) {
 KindSpec SpecOf(uint32_t kind) {
   return {.ns = {},
           .identity = absl::StrCat("kind ", kind),
-          .label = "",
+          .label = absl::StrCat("kind ", kind),
           .key_bytes = kKeyBytes[kind],
           .shard_bytes = kPlaceBytes * (kind == 2 ? 2 : 1) - 5,
           .shards = kind == 0 ? 1u : 2u};
@@ -49,8 +63,11 @@ std::string Describe(std::span<const BlockPlace> places) {
 BlockProgram::BlockProgram(program::Choices choices, uint32_t kinds)
     : choices_(std::move(choices)),
       kinds_(kinds),
-      ledger_(BlockLedger::BytesFor(OptionsOfBlocks()) / sizeof(uint64_t)),
-      model_(kBlockPlaces, kExtentPlaces),
+      has_quotas_(kinds > 1 && Below(2) == 1),
+      ledger_(BlockLedger::BytesFor(OptionsOfBlocks(has_quotas_)) /
+              sizeof(uint64_t)),
+      model_(kBlockPlaces, kExtentPlaces,
+             has_quotas_ ? kQuotas : std::vector<BlockModel::Quota>()),
       sessions_(kSessions),
       opened_(kinds),
       has_ended_(kinds) {
@@ -59,7 +76,7 @@ BlockProgram::BlockProgram(program::Choices choices, uint32_t kinds)
 }
 
 void BlockProgram::MakeCache() {
-  BlockOptions blocks = OptionsOfBlocks();
+  BlockOptions blocks = OptionsOfBlocks(has_quotas_);
   blocks.ledger = std::as_writable_bytes(std::span(ledger_));
   cache_ = std::make_unique<PrefixCache>(PrefixCache::Options{
       .page_tokens = 4, .capacity_pages = 2, .blocks = blocks});

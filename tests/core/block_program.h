@@ -22,7 +22,8 @@ namespace pando {
 // predecessor was killed.
 class BlockProgram {
  public:
-  // Uses the first `kinds` of the three kinds. With one kind, no extent moves.
+  // Uses the first `kinds` of the three kinds. With one kind, no extent moves;
+  // with more, half of the programs have quotas.
   BlockProgram(program::Choices choices, uint32_t kinds);
 
   // Does the next operation. Returns a description of the first error, or an
@@ -79,6 +80,7 @@ class BlockProgram {
 
   const program::Choices choices_;
   const uint32_t kinds_;
+  const bool has_quotas_;
   // The ledger's bytes, aligned as mapped memory is.
   std::vector<uint64_t> ledger_;
   std::unique_ptr<PrefixCache> cache_;

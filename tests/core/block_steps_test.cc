@@ -143,6 +143,35 @@ TEST_F(ManyBlocksTest, KeysAreNotedInStepsAndBlocksPublishedInOne) {
   }
 }
 
+TEST_F(ManyBlocksTest, OverdueBlocksArePreparedInStepsAndDetachedNoMore) {
+  const auto reserve = [&](uint64_t id) {
+    std::vector<BlockKeys> asked;
+    for (uint32_t i = 0; i < kBlocks; ++i) {
+      asked.push_back(
+          {.kind = kinds_[i % 2].number, .keys = keys_[i], .before = {}});
+    }
+    return *blocks_.Reserve({session_, ReservationId(id), asked, true});
+  };
+  const absl::Time later = absl::UnixEpoch() + absl::Seconds(31);
+  cache_.ExpireSessions(later, absl::Hours(1));
+  ASSERT_THAT(reserve(2), testing::Each(testing::Truly(IsPlace)));
+  cache_.ExpireSessions(later + absl::Seconds(31), absl::Hours(1));
+  BlockCompletion completion(session_, reservation_, {},
+                             BlockCompletion::Outcome::kPublished,
+                             /*notes_keys=*/false);
+  for (uint32_t i = 0; i < kBlocks / kStepKeys; ++i) {
+    ASSERT_FALSE(cache_.Step(completion));
+  }
+  EXPECT_THAT(reserve(3), testing::Each(kPendingBlock));
+  EXPECT_EQ(ReadyBlocks(), 0u);
+  ASSERT_TRUE(cache_.Step(completion));
+  EXPECT_EQ(ReadyBlocks(), kBlocks);
+  EXPECT_EQ(*completion.result(), 0u);
+  // The blocks that were reserved anew are duplicates.
+  EXPECT_EQ(*blocks_.Publish(session_, ReservationId(2), {}), 0u);
+  EXPECT_EQ(ReadyBlocks(), kBlocks);
+}
+
 TEST_F(ManyBlocksTest, BlocksAreDiscardedInSteps) {
   std::vector<uint32_t> indices;
   for (uint32_t i = 0; i < kBlocks; ++i) indices.push_back(i / 2 * 2);

@@ -170,3 +170,22 @@ def test_operators_see_what_the_tier_has(tiered):
 def test_without_a_memory_there_is_no_tier_of_it(start_pandod, tmp_path):
     with pytest.raises(pytest.fail.Exception, match="needs memory"):
         start_pandod(block_tier_disk=tmp_path / "tier", block_tier_disk_bytes=MIB)
+
+
+def test_a_kind_that_finds_no_room_refuses_no_loads_of_others(start_pandod, tmp_path):
+    config = tmp_path / "pandod.yaml"
+    config.write_text("block_quotas: [{name: chat, label: kind chat, cap: 1MiB}]")
+    tiered = TieredBlocks(start_pandod, tmp_path / "tier", config=config)
+    with Client(tiered.pandod.address) as client:
+        memory = client.attach_memory()
+        chat, batch = client.open_kinds([spec("chat", MIB), spec("batch", MIB)])
+        first, second = keys(2)
+        tiered.store(client, memory, chat, [first])
+        tiered.store(client, memory, chat, [second])  # evicts the first
+        for prompt in range(1, 18):
+            tiered.store(client, memory, batch, keys(1, prompt))
+        client.acquire_blocks(1, [of(chat, [second])])
+        assert loaded(client, 100, [of(chat, [first])]) == [MISSING]
+        evicted = of(batch, keys(1, prompt=1))
+        assert client.lookup_blocks([evicted]) == [MISSING]
+        assert are_places(loaded(client, 200, [evicted])).all()

@@ -64,7 +64,7 @@ std::optional<std::vector<bool>> BlockLoads::Begin(
   }
   load.blocks.reserve(wanted.size());
   absl::MutexLock hold(&mutex_);
-  const bool may_begin = MayLoadNow();
+  const bool may_begin = MayLoadNow(*kind);
   if (MonotonicNow() >= failed_until_) failed_.clear();
   const uint64_t bytes = kind->kind.block_bytes;
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -95,8 +95,10 @@ bool BlockLoads::HasRoom(uint64_t block_bytes) const {
          loading_bytes_ + block_bytes <= parts_.memory_bytes / kMemoryParts;
 }
 
-bool BlockLoads::MayLoadNow() const {
-  return !is_draining_ && !is_stopped_ && MonotonicNow() >= refused_until_;
+bool BlockLoads::MayLoadNow(const KnownKind& kind) const {
+  const absl::Time now = MonotonicNow();
+  return !is_draining_ && !is_stopped_ && now >= refused_until_ &&
+         absl::ToUnixMillis(now) >= kind.full_until_ms;
 }
 
 void BlockLoads::BeginDrain() {
@@ -120,7 +122,7 @@ void BlockLoads::Run() {
     for (size_t i = 0; i < load.blocks.size(); i += most) {
       const auto some = Blocks(load.blocks)
                             .subspan(i, std::min(most, load.blocks.size() - i));
-      if (MayLoad()) LoadSome(load, some);
+      if (MayLoad(*load.kind)) LoadSome(load, some);
       End(load, some);
     }
   }
@@ -150,7 +152,7 @@ void BlockLoads::LoadSome(const Load& load, Blocks blocks) {
   const std::vector<Read> missing = Missing(load, blocks);
   std::vector<Read> read;
   const size_t most = parts_.source->most_at_once();
-  for (size_t i = 0; i < missing.size() && MayLoad(); i += most) {
+  for (size_t i = 0; i < missing.size() && MayLoad(*load.kind); i += most) {
     const std::span<const Read> some =
         std::span(missing).subspan(i, std::min(most, missing.size() - i));
     std::vector<BlockRead> asked;
@@ -215,7 +217,11 @@ void BlockLoads::Publish(const Load& load, std::span<const Read> reads) {
   std::vector<uint32_t> written;
   for (uint32_t i = 0; i < reserved->places.size(); ++i) {
     const BlockPlace place = reserved->places[i];
-    if (place == kNoRoomForBlock) RefuseForAWhile();
+    if (place == kNoRoomForBlock) {
+      // Another kind may have room, if a quota is the reason.
+      load.kind->full_until_ms =
+          absl::ToUnixMillis(MonotonicNow() + kRefusedFor);
+    }
     if (!IsPlace(place)) continue;
     const absl::Status copied =
         parts_.copies->CopyIn(reads[i].value.last(kind.block_bytes), place);

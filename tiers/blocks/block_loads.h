@@ -66,10 +66,10 @@ class BlockLoads {
                                          std::span<const uint32_t> wanted);
   // Returns, for each name, whether its block is being loaded.
   std::vector<bool> AreLoading(std::span<const BlockName> names) const;
-  // Returns false while it refuses all blocks.
-  bool MayLoad() const {
+  // Returns false while it refuses all blocks of the kind.
+  bool MayLoad(const KnownKind& kind) const {
     absl::MutexLock hold(&mutex_);
-    return MayLoadNow();
+    return MayLoadNow(kind);
   }
   // Begins no more loads.
   void BeginDrain();
@@ -120,7 +120,8 @@ class BlockLoads {
   }
   bool HasRoom(uint64_t block_bytes) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MayLoadNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayLoadNow(const KnownKind& kind) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Parts parts_;
   // Values of blocks that are loaded together. Only the thread uses it.

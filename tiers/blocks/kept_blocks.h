@@ -36,6 +36,9 @@ struct KnownKind {
   std::atomic<bool> is_newest = true;
   std::atomic<uint64_t> stored = 0;  // blocks, since this was made
   std::atomic<uint64_t> loaded = 0;
+  // Until then its blocks are not loaded, because the memory had no room for
+  // one of them: in milliseconds since the Unix epoch of MonotonicNow.
+  std::atomic<int64_t> full_until_ms = 0;
 };
 
 // Knows the kinds of the block memory, and which of their blocks the tier has.

@@ -30,7 +30,7 @@ bool SharedAsks::MayAsk(const KnownKind& kind) const {
     if (is_draining_ || is_stopped_) return false;
   }
   return kind.is_newest && breaker_.Admits(MonotonicNow()) &&
-         parts_.source->MayRead(kind) && parts_.loads->MayLoad();
+         parts_.source->MayRead(kind) && parts_.loads->MayLoad(kind);
 }
 
 std::vector<SharedAsks::Known> SharedAsks::Look(
