@@ -34,23 +34,40 @@ bool HandDown(const DescriptorStore& store) {
          setenv("LISTEN_FDNAMES", names.c_str(), 1) == 0;
 }
 
-// Names the program to the watchdog in place of the keeper: the service manager
-// waits for signs of life, and the program sends them.
-bool HandWatchdogDown(pid_t parent) {
+// Returns how often the service manager of `parent` wants signs of life; 0 if
+// it wants none.
+std::chrono::microseconds WatchdogOf(pid_t parent) {
   const char* const watched = std::getenv("WATCHDOG_PID");
-  return watched == nullptr || watched != std::to_string(parent) ||
-         setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1) == 0;
+  const char* const time = std::getenv("WATCHDOG_USEC");
+  const bool is_for_another =
+      watched != nullptr && watched != std::to_string(parent);
+  if (is_for_another || time == nullptr) return {};
+  return std::chrono::microseconds(std::atoll(time));
+}
+
+// Asks the program for signs of life, for the keeper and for the keeper's
+// service manager.
+bool HandWatchdogDown(pid_t parent, std::chrono::microseconds watchdog) {
+  const std::chrono::microseconds above = WatchdogOf(parent);
+  if (watchdog.count() == 0 || (above.count() > 0 && above < watchdog)) {
+    watchdog = above;
+  }
+  if (watchdog.count() == 0) return unsetenv("WATCHDOG_USEC") == 0;
+  return setenv("WATCHDOG_PID", std::to_string(getpid()).c_str(), 1) == 0 &&
+         setenv("WATCHDOG_USEC", std::to_string(watchdog.count()).c_str(), 1) ==
+             0;
 }
 
 [[noreturn]] void Become(char* const* command, const DescriptorStore& store,
                          const std::string& notify_socket,
+                         std::chrono::microseconds watchdog,
                          const sigset_t& signals, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have ended before prctl took effect.
   if (getppid() != parent) _exit(EXIT_FAILURE);
   setpgid(0, 0);
   sigprocmask(SIG_SETMASK, &signals, nullptr);
-  if (HandDown(store) && HandWatchdogDown(parent) &&
+  if (HandDown(store) && HandWatchdogDown(parent, watchdog) &&
       setenv("NOTIFY_SOCKET", notify_socket.c_str(), 1) == 0) {
     execvp(command[0], command);
   }
@@ -62,10 +79,13 @@ bool HandWatchdogDown(pid_t parent) {
 }  // namespace
 
 pid_t StartChild(char* const* command, const DescriptorStore& store,
-                 const std::string& notify_socket, const sigset_t& signals) {
+                 const std::string& notify_socket,
+                 std::chrono::microseconds watchdog, const sigset_t& signals) {
   const pid_t parent = getpid();
   const pid_t child = fork();
-  if (child == 0) Become(command, store, notify_socket, signals, parent);
+  if (child == 0) {
+    Become(command, store, notify_socket, watchdog, signals, parent);
+  }
   return child;
 }
 

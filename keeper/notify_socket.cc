@@ -77,7 +77,8 @@ NotifySocket::NotifySocket() {
   fd_ = std::move(fd);
 }
 
-void NotifySocket::Receive(pid_t from, DescriptorStore& store) {
+void NotifySocket::Receive(pid_t from, DescriptorStore& store,
+                           LifeSigns& life) {
   while (true) {
     std::array<char, 4096> text;
     alignas(cmsghdr)
@@ -96,6 +97,7 @@ void NotifySocket::Receive(pid_t from, DescriptorStore& store) {
     std::vector<UniqueFd> descriptors;
     if (Open(message, descriptors) != from) continue;
     const std::string_view said(text.data(), static_cast<size_t>(size));
+    life.Take(said, LifeSigns::Clock::now());
     if (!store.Take(said, std::move(descriptors))) TellServiceManager(said);
   }
 }

@@ -8,6 +8,7 @@
 
 #include "base/unique_fd.h"
 #include "keeper/descriptor_store.h"
+#include "keeper/life_signs.h"
 
 namespace pando::keeper {
 
@@ -27,7 +28,7 @@ class NotifySocket {
   // Carries out the messages that have come from the process `from`, without
   // waiting, and drops those of others. Messages that are not for the store go
   // on to the service manager that started the keeper, if there is one.
-  void Receive(pid_t from, DescriptorStore& store);
+  void Receive(pid_t from, DescriptorStore& store, LifeSigns& life);
   // Sends a message to that service manager; has no effect if there is none.
   void TellServiceManager(std::string_view message) const;
 

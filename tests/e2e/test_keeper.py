@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -51,9 +52,10 @@ IGNORE_SIGCHLD = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
 def start() -> Iterator[Callable[..., Started]]:
     with contextlib.ExitStack() as stack:
 
-        def start_one(program: str, **environment: str) -> Started:
+        def start_one(program: str, *options: str, **environment: str) -> Started:
+            command = [keeper(), *options, sys.executable, "-c", PRELUDE + program]
             process = subprocess.Popen(
-                after(ADOPT_ORPHANS, keeper(), sys.executable, "-c", PRELUDE + program),
+                after(ADOPT_ORPHANS, *command),
                 env=os.environ | environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -223,13 +225,94 @@ def test_one_that_dies_at_once_is_started_later_and_later():
     assert waits[10:] == [100, 200, 300]
 
 
-def test_signs_of_life_are_asked_of_its_program(tmp_path):
-    program = 'import os; print(os.environ["WATCHDOG_PID"] == str(os.getpid()))'
+@pytest.mark.parametrize(
+    ("asked", "options", "told"),
+    [
+        (None, [], "5000000"),
+        (None, ["--watchdog", "0"], "None"),
+        ("30000000", ["--watchdog", "2"], "2000000"),
+        ("1000000", ["--watchdog", "2"], "1000000"),
+        ("1000000", ["--watchdog", "0"], "1000000"),
+    ],
+)
+def test_signs_of_life_are_asked_of_its_program(asked, options, told):
+    """`asked` is what the service manager asks of the keeper."""
+    program = (
+        'import os; print(os.environ.get("WATCHDOG_USEC"), '
+        'os.environ.get("WATCHDOG_PID") == str(os.getpid()))'
+    )
+    watched = f"WATCHDOG_PID=$$ WATCHDOG_USEC={asked}" if asked else ""
     ended = subprocess.run(
-        ["sh", "-c", 'WATCHDOG_PID=$$ exec "$@"', "sh", keeper(), sys.executable]
+        ["sh", "-c", f'{watched} exec "$@"', "sh", keeper(), *options, sys.executable]
         + ["-c", program],
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert ended.stdout == "True\n"
+    assert ended.stdout == f"{told} {told != 'None'}\n"
+
+
+@pytest.mark.parametrize("sign", ["READY=1", "WATCHDOG=1"])
+def test_a_program_that_hangs_is_killed_and_started_again(start, sign):
+    hang = f'say(os.getpid()); tell("{sign}"); signal.pause()'
+    started = start(hang, "--watchdog", "1")
+    hung, again = (int(started.stdout.readline()) for _ in range(2))
+    assert hung != again
+    said = [started.stderr.readline() for _ in range(2)]
+    assert f"process {hung} gave no sign of life for 1 seconds" in said[0]
+    assert f"process {hung} was ended by signal 6" in said[1]
+
+
+def test_one_that_hangs_and_ignores_its_end_is_killed(start):
+    hang = "signal.signal(signal.SIGABRT, signal.SIG_IGN); say(os.getpid())"
+    started = start(f'{hang}; tell("READY=1"); signal.pause()', "--watchdog", "1")
+    hung = int(started.stdout.readline())
+    said = [started.stderr.readline() for _ in range(2)]
+    assert f"process {hung} was ended by signal 9" in said[1]
+
+
+def test_one_that_was_stopped_together_with_the_keeper_does_not_hang(start):
+    """As in a container or a machine that is paused."""
+    gives_signs = """
+import time
+tell("READY=1")
+say(os.getpid())
+for i in range(30):
+    tell("WATCHDOG=1")
+    time.sleep(0.1)
+sys.exit(7)
+"""
+    started = start(gives_signs, "--watchdog", "1")
+    pid = int(started.stdout.readline())
+    for process in (pid, started.pid):
+        os.kill(process, signal.SIGSTOP)
+    time.sleep(2)
+    os.kill(started.pid, signal.SIGCONT)
+    # The keeper runs first, and finds no sign of life yet.
+    time.sleep(0.5)
+    os.kill(pid, signal.SIGCONT)
+    assert started.wait(30) == 7
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [[], ["WATCHDOG=1", "STOPPING=1"], ["READY=1", "RELOADING=1\nOTHER=1"]],
+)
+def test_one_that_starts_stops_or_reloads_may_be_silent(start, messages):
+    silent = "; ".join(f"tell({message!r})" for message in messages)
+    program = f"import time; {silent or 'pass'}; time.sleep(2); sys.exit(7)"
+    assert start(program, "--watchdog", "1").wait(30) == 7
+
+
+@pytest.mark.parametrize("seconds", ["", "soon", "-1", "3601", "1s"])
+@pytest.mark.parametrize("form", [["--watchdog", "{}"], ["--watchdog={}"]])
+def test_a_watchdog_that_is_no_time_is_refused(form, seconds):
+    ended = subprocess.run(
+        [keeper(), *(part.format(seconds) for part in form), "true"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert ended.returncode == 2
+    message = f"watchdog is '{seconds}'; must be a whole number of seconds from 0 to"
+    assert message in ended.stderr

@@ -255,6 +255,21 @@ def test_a_new_version_has_the_blocks_of_the_one_before(tmp_path):
         assert found(server)
 
 
+def test_a_pandod_that_hangs_is_replaced_and_its_blocks_stay(tmp_path):
+    server = KeptPandod(tmp_path, drain_timeout="0s", **BLOCKS_ONLY)
+    server.watchdog = 1
+    server.start()
+    try:
+        fill(server)
+        hung = server.server_pid
+        os.kill(hung, signal.SIGSTOP)
+        eventually(lambda: hung not in children_of(server.pid))
+        eventually(lambda: server.log().count("pandod serves") == 2)
+        assert found(server)
+    finally:
+        server.close_in_order()
+
+
 def work(server: KeptPandod, seed: int, stop: threading.Event) -> int:
     """Stores and reads blocks until `stop` is set, through deaths of pandod. Returns
     the number of blocks read; each must have had the bytes of its key."""

@@ -42,11 +42,13 @@ def memory_files(pid: int) -> dict[int, int]:
 class KeptPandod(Pandod):
     """A pandod under a keeper. `pid` is the keeper's; kill() ends both processes."""
 
+    # In seconds; a test may set it before the start.
+    watchdog = 5
     # The number of starts before the last kill.
     _starts = 0
 
     def _command(self) -> list[Path | str]:
-        return [keeper(), *super()._command()]
+        return [keeper(), "--watchdog", str(self.watchdog), *super()._command()]
 
     @property
     def server_pid(self) -> int:
