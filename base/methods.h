@@ -64,7 +64,8 @@
   METHOD(Admin,       ReleaseLocks,      kAdmin,  kSpansNamespaces) \
   METHOD(Admin,       FreeQuarantine,    kAdmin,  kSpansNamespaces) \
   METHOD(Admin,       CheckInvariants,   kAdmin,  kSpansNamespaces) \
-  METHOD(Admin,       Drain,             kAdmin,  kSpansNamespaces)
+  METHOD(Admin,       Drain,             kAdmin,  kSpansNamespaces) \
+  METHOD(Admin,       Restart,           kAdmin,  kSpansNamespaces)
 
 // clang-format on
 

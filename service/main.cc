@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/unique_fd.h"
@@ -67,13 +69,29 @@ sigset_t SetOf(std::initializer_list<int> signals) {
 
 // The signals that stop the process. Only the main thread takes them.
 const sigset_t kStopSignals = SetOf({SIGTERM, SIGINT});
-// This process sends itself SIGUSR1 when its open pool takes a layout.
+// This process sends itself SIGUSR1 to look at its Wishes.
 const sigset_t kSignals = SetOf({SIGTERM, SIGINT, SIGHUP, SIGUSR1});
+
+// Returns the notice of a reload, which READY=1 ends.
+std::string Reloading() {
+  return absl::StrCat("RELOADING=1\nMONOTONIC_USEC=",
+                      absl::ToUnixMicros(MonotonicNow()));
+}
+
+// What the server wants of the main thread, and what that does already.
+struct Wishes {
+  absl::Notification begin_anew;  // its open pool has taken a layout
+  absl::Notification restart;
+  std::atomic<bool> is_stopping = false;
+
+  bool any() const {
+    return begin_anew.HasBeenNotified() || restart.HasBeenNotified();
+  }
+};
 
 // Reads the options again, as at the start.
 void Reload(Server& server, int argc, char** argv) {
-  TellServiceManager(absl::StrCat("RELOADING=1\nMONOTONIC_USEC=",
-                                  absl::ToUnixMicros(MonotonicNow())));
+  TellServiceManager(Reloading());
   const absl::StatusOr<CommandLine> command = ParseOptions(argc, argv, environ);
   if (command.ok()) {
     server.Reload(command->options);
@@ -85,16 +103,15 @@ void Reload(Server& server, int argc, char** argv) {
 }
 
 // Waits for a signal that stops the process, and returns it. SIGUSR1 counts
-// only once there is a layout, because other processes may send it, too.
-int WaitForStop(Server& server, Watchdog& watchdog,
-                const absl::Notification& has_layout, int argc, char** argv) {
+// only once there is a wish, because other processes may send it, too.
+int WaitForStop(Server& server, Watchdog& watchdog, const Wishes& wishes,
+                int argc, char** argv) {
   const timespec period = absl::ToTimespec(watchdog.period());
   while (true) {
     const int signal = sigtimedwait(&kSignals, nullptr, &period);
     if (signal == SIGHUP) {
       Reload(server, argc, argv);
-    } else if (signal > 0 &&
-               (signal != SIGUSR1 || has_layout.HasBeenNotified())) {
+    } else if (signal > 0 && (signal != SIGUSR1 || wishes.any())) {
       return signal;
     }
     watchdog.GiveSign();
@@ -126,6 +143,19 @@ void Drain(Server& server, Watchdog& watchdog) {
       return;
     }
   }
+}
+
+// Ends the process in a way that its keeper takes for a death.
+[[noreturn]] void EndForRestart() {
+  // The answer to the operator's call, and the log, go out meanwhile.
+  absl::SleepFor(absl::Milliseconds(100));
+  std::signal(SIGUSR2, SIG_DFL);
+  const sigset_t ends = SetOf({SIGUSR2});
+  pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);
+  raise(SIGUSR2);
+  // The first process of a container does not end by it.
+  kill(getpid(), SIGKILL);
+  _exit(EXIT_FAILURE);
 }
 
 std::vector<char*> WithFlags(int argc, char** argv,
@@ -205,21 +235,31 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<UniqueFd> owner = OwnKept(kept);
   if (!owner.ok()) return CannotStart(owner.status());
   std::vector<std::string> layout_flags;
-  absl::Notification has_layout;
+  Wishes wishes;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(
       options, &kept, [] { kill(getpid(), SIGTERM); },
+      [&] {
+        if (wishes.is_stopping) return false;
+        if (!wishes.restart.HasBeenNotified()) wishes.restart.Notify();
+        kill(getpid(), SIGUSR1);
+        return true;
+      },
       [&](const std::vector<std::string>& flags) {
         RETURN_IF_ERROR(CheckBeginAnew(argc, argv, flags));
         layout_flags = flags;
-        has_layout.Notify();
+        wishes.begin_anew.Notify();
         kill(getpid(), SIGUSR1);
         return absl::OkStatus();
       });
   if (!server.ok()) return CannotStart(server.status());
   TellServiceManager("READY=1\nSTATUS=serving");
   Watchdog watchdog([&] { return (*server)->turns(); });
-  const int signal = WaitForStop(**server, watchdog, has_layout, argc, argv);
+  const int signal = WaitForStop(**server, watchdog, wishes, argc, argv);
+  if (signal == SIGUSR1 && wishes.restart.HasBeenNotified()) EndForRestart();
+  wishes.is_stopping = true;
   if (signal == SIGUSR1) {
+    // No sign of life is due until it serves again.
+    TellServiceManager(Reloading());
     // A kept socket goes on listening, so its file must stay.
     if (!kept.has_keeper()) server->reset();
     StopLog(EXIT_SUCCESS);

@@ -48,7 +48,7 @@ uint32_t StoringHit(const Options& options) {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     Options options, KeptDescriptors* kept, std::function<void()> on_exit,
-    OpenPool::OnLayout on_layout) {
+    std::function<bool()> on_restart, OpenPool::OnLayout on_layout) {
   const absl::Time begin = MonotonicNow();
   std::unique_ptr<OpenPool> open;
   if (options.is_open) {
@@ -76,9 +76,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   }
   const bool has_ledger_of_before =
       ledger != nullptr && BlockLedger::IsOf(blocks);
-  std::unique_ptr<Server> server(
-      new Server(options, kept, std::move(on_exit), std::move(pool),
-                 std::move(block_memory), std::move(ledger), blocks));
+  std::unique_ptr<Server> server(new Server(
+      options, kept, std::move(on_exit), std::move(on_restart), std::move(pool),
+      std::move(block_memory), std::move(ledger), blocks));
   server->open_pool_ = std::move(open);
   server->FindEarlierWriters(has_ledger_of_before);
   if (server->ledger_ != nullptr) BlockLedger::Complete(server->LedgerBytes());
@@ -110,12 +110,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
 }
 
 Server::Server(const Options& options, KeptDescriptors* kept,
-               std::function<void()> on_exit, std::unique_ptr<KvPool> pool,
+               std::function<void()> on_exit, std::function<bool()> on_restart,
+               std::unique_ptr<KvPool> pool,
                std::unique_ptr<HostMemory> block_memory,
                std::unique_ptr<SharedMemory> ledger, const BlockOptions& blocks)
     : options_(options),
       kept_(kept),
       on_exit_(std::move(on_exit)),
+      on_restart_(std::move(on_restart)),
       epoch_(RandomId()),
       pool_(std::move(pool)),
       block_memory_(std::move(block_memory)),
@@ -305,7 +307,8 @@ void Server::MakeServices() {
               [this](bool exit) {
                 BeginDrain();
                 if (exit) on_exit_();
-              }});
+              },
+          .restart = kept_->has_keeper() ? on_restart_ : nullptr});
 
   if (tiers_ != nullptr) {
     pool_service_->set_on_model(

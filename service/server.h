@@ -56,15 +56,17 @@ namespace pando {
 class Server {
  public:
   // Returns a running server, ready for workers, or the reason why it cannot
-  // start. `on_exit` is called on the polling thread when an operator asks the
-  // process to drain and end. `on_layout` is called on the polling thread when
-  // an open pool may take a layout: the process must then begin anew with these
-  // flags, unless `on_layout` returns why it cannot. `kept` has the descriptors
-  // that the server takes over, and gets those that it makes. It outlives the
-  // server, and belongs to this process until the process ends.
+  // start. `on_exit` and `on_restart` are called on the polling thread when an
+  // operator asks the process to drain and end, or to end at once so that its
+  // keeper starts the next one; `on_restart` returns false if the process is
+  // ending already. `on_layout` is called on the polling thread
+  // when an open pool may take a layout: the process must then begin anew with
+  // these flags, unless `on_layout` returns why it cannot. `kept` has the
+  // descriptors that the server takes over, and gets those that it makes. It
+  // outlives the server, and belongs to this process until the process ends.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       Options options, KeptDescriptors* kept, std::function<void()> on_exit,
-      OpenPool::OnLayout on_layout);
+      std::function<bool()> on_restart, OpenPool::OnLayout on_layout);
   // Stops at once; running calls are cut off.
   ~Server();
 
@@ -89,8 +91,8 @@ class Server {
 
  private:
   Server(const Options& options, KeptDescriptors* kept,
-         std::function<void()> on_exit, std::unique_ptr<KvPool> pool,
-         std::unique_ptr<HostMemory> block_memory,
+         std::function<void()> on_exit, std::function<bool()> on_restart,
+         std::unique_ptr<KvPool> pool, std::unique_ptr<HostMemory> block_memory,
          std::unique_ptr<SharedMemory> ledger, const BlockOptions& blocks);
 
   // Tells sessions, watchers of health and waiting matches that nothing new is
@@ -146,6 +148,7 @@ class Server {
   Options options_;
   KeptDescriptors* const kept_;
   const std::function<void()> on_exit_;
+  const std::function<bool()> on_restart_;
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
   const std::unique_ptr<HostMemory> block_memory_;  // null: there is none

@@ -48,6 +48,7 @@ void Server::Apply(const OptionChanges& changes) {
   session_service_->set_grace(options_.session_grace);
   cache_.SetWatermark(options_.low_free_pages, options_.high_free_pages);
   cache_.SetQuotas(options_.quotas);
+  cache_.SetBlockLimits(options_.block_quotas, options_.block_write_limit);
   cache_.SetSessionLimits(SessionLimitsOf(options_));
   policy_.call_rates().SetLimit(options_.max_calls_per_second);
   watermark_timer_->SetPeriod(WatermarkPeriod());

@@ -5,11 +5,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "base/default_socket.h"
 #include "base/status_macros.h"
+#include "gpu/numa_nodes.h"
 #include "service/memory/make_pool.h"
 #include "service/security/access_control.h"
 #include "service/security/tls_credentials.h"
@@ -34,6 +36,13 @@ absl::Status CheckSocketFolder(const std::string& path) {
   }
   return absl::ErrnoToStatus(
       errno, absl::StrFormat("cannot bind %s as user %u", path, geteuid()));
+}
+
+absl::Status CheckNodes(const Options& options) {
+  if (options.memory_nodes.empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<uint32_t> nodes,
+                   NodesOf(options.memory_nodes));
+  return CheckNodesUsable(nodes);
 }
 
 absl::Status CheckSecrets(const Options& options) {
@@ -90,6 +99,7 @@ absl::Status CheckStart(const Options& options) {
   }
   RETURN_IF_ERROR(SocketGroup(options.socket_group).status());
   RETURN_IF_ERROR(CheckSecrets(options));
+  RETURN_IF_ERROR(CheckNodes(options));
   RETURN_IF_ERROR(CheckPoolFits(options));
   RETURN_IF_ERROR(CheckBlockMemoryFits(options));
   RETURN_IF_ERROR(CheckBlockTierDisk(options));

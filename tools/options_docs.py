@@ -40,8 +40,8 @@ cannot be.
 Both end with status 0 when the options are good, and with 2 and a sentence on stderr when they are not. Durations have a
 unit (`500ms`, `2s`, `1h`); sizes may have one (`512MiB`, `2GiB`). No option is a secret.
 
-The file alone has `quotas`, [a list of classes of namespaces](operations.md#quotas), and `credentials`,
-[a list of callers and what they may do](security.md#credentials-and-roles).
+The file alone has `quotas` and `block_quotas`, [lists of what namespaces and kinds of blocks may
+have](operations.md#quotas), and `credentials`, [a list of callers and what they may do](security.md#credentials-and-roles).
 
 SIGHUP lets a running `pandod` read all of it again, as at the start. *Live* options then change, all of them between two
 calls, and so do the floors and caps of quotas whose classes and patterns are the same. The log names what changed,

@@ -111,6 +111,7 @@ void AdminService::Register(RpcServer& server, RpcMetrics& metrics,
   serve(&AdminService::ExplainBlock);
   serve(&AdminService::CheckInvariants);
   serve(&AdminService::Drain);
+  serve(&AdminService::Restart);
   dumps_ =
       std::make_unique<StreamMethod<v1::DumpTreeRequest, v1::DumpTreeResponse>>(
           &server, grpc_.Method("DumpTree"),
@@ -135,8 +136,11 @@ absl::Status AdminService::AnswerStats(const WaitingCall& call,
                                        v1::GetStatsResponse& response) {
   FillStats(cache_->Stats(), &response);
   if (tiers_ != nullptr) FillTiers(*tiers_, &response);
-  // Each quota class belongs to some tenant.
-  if (!call.spans_namespaces()) response.clear_quota_classes();
+  // Each quota belongs to some tenant.
+  if (!call.spans_namespaces()) {
+    response.clear_quota_classes();
+    if (response.has_blocks()) response.mutable_blocks()->clear_quotas();
+  }
   response.set_epoch(config_.epoch);
   response.set_version(PANDO_VERSION);
   response.set_console_url(console_url_);
@@ -406,6 +410,19 @@ absl::Status AdminService::Drain(const v1::DrainRequest& request,
   Log(LogLevel::kInfo, "an operator drains", {{"exit", request.exit()}});
   config_.drain(request.exit());
   return absl::OkStatus();
+}
+
+absl::Status AdminService::Restart(const v1::RestartRequest&,
+                                   v1::RestartResponse&) {
+  if (config_.restart == nullptr) {
+    return MakeError(Reason::kNoKeeper,
+                     "pandod has no keeper that would start it again; run it "
+                     "under pando-keeper or systemd, without --keep no");
+  }
+  Log(LogLevel::kInfo, "an operator restarts pandod");
+  if (config_.restart()) return absl::OkStatus();
+  return MakeError(Reason::kNoKeeper,
+                   "pandod is ending, and is not started again");
 }
 
 }  // namespace pando

@@ -45,6 +45,9 @@ class AdminService {
     std::function<std::optional<pid_t>(WriterId)> pid_of = nullptr;
     // Begins to drain; if `exit` is set, the process also ends.
     std::function<void(bool exit)> drain;
+    // Ends the process soon, so that its keeper starts the next one. Returns
+    // false if it is ending already. Null if it has no keeper.
+    std::function<bool()> restart;
   };
 
   // All pointers outlive the service.
@@ -124,6 +127,8 @@ class AdminService {
       v1::CheckInvariantsResponse& response, WaitingCall& call);
   absl::Status Drain(const v1::DrainRequest& request,
                      v1::DrainResponse& response);
+  absl::Status Restart(const v1::RestartRequest& request,
+                       v1::RestartResponse& response);
 
   // Does what ExplainMatch does, for a thread without the turn: takes all
   // steps, and returns when they are done.

@@ -166,6 +166,15 @@ void FillBlockFigures(const BlockStats& stats, v1::BlockFigures* out) {
   out->set_published_blocks(sum.published);
   out->set_evicted_blocks(sum.evicted_blocks());
   out->set_recoveries(stats.recoveries);
+  for (const BlockQuotaStats& from : stats.quotas) {
+    v1::BlockQuota* const quota = out->add_quotas();
+    quota->set_name(from.quota.name);
+    quota->set_floor_bytes(from.quota.floor_bytes);
+    if (from.quota.cap_bytes.has_value()) {
+      quota->set_cap_bytes(*from.quota.cap_bytes);
+    }
+    quota->set_used_bytes(from.used_bytes);
+  }
 }
 
 void FillKinds(const BlockStats& stats, uint32_t limit,

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "gpu/cuda_kv_pool.h"
 #include "gpu/host_kv_pool.h"
+#include "gpu/numa_nodes.h"
 #include "os/logging/log.h"
 #include "os/memory_limit.h"
 #include "service/memory/kept_memory.h"
@@ -126,17 +127,42 @@ absl::Status CheckBlockMemoryFits(const Options& options) {
                       options.memory, memory));
 }
 
+namespace {
+
+// A policy that Linux refuses is an error only if an option asks for it.
+absl::Status PlaceBlocks(const Options& options, const HostMemory& memory) {
+  if (!options.memory_nodes.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<uint32_t> nodes,
+                     NodesOf(options.memory_nodes));
+    RETURN_IF_ERROR(CheckNodesUsable(nodes));
+    return PlaceOnNodes(memory.fd(), memory.bytes(), nodes);
+  }
+  const absl::StatusOr<std::vector<uint32_t>> nodes = UsableNodes();
+  if (!nodes.ok() || nodes->size() < 2) return absl::OkStatus();
+  const absl::Status status = PlaceOnNodes(memory.fd(), memory.bytes(), *nodes);
+  if (!status.ok()) {
+    Log(LogLevel::kWarning,
+        "the block memory is not spread over the NUMA nodes",
+        {{"reason", status.message()}});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<HostMemory>> MakeBlockMemory(
     Options& options, KeptDescriptors& kept) {
   constexpr char kBlocks[] = "blocks";
   if (options.chooses_memory) {
     RETURN_IF_ERROR(ChooseMemory(options, kept.BytesOf(kBlocks)));
+    RETURN_IF_ERROR(CheckBlockQuotas(options));
   }
   if (options.memory == 0) return nullptr;
   RETURN_IF_ERROR(CheckBlockMemoryFits(options));
   ASSIGN_OR_RETURN(
       HostMemory made,
       KeptMemory(kept, kBlocks, "the block memory", options.memory));
+  RETURN_IF_ERROR(PlaceBlocks(options, made));
   return std::make_unique<HostMemory>(std::move(made));
 }
 

@@ -122,6 +122,15 @@ std::vector<Metric> BlockMetrics() {
             out.Add({"used"}, s.blocks.extents - s.blocks.free_extents);
             out.Add({"free"}, s.blocks.free_extents);
           }),
+      Gauge("pando_block_quota_bytes",
+            "Bytes of the extents that the kinds of a quota have.",
+            {{"quota", "the configured block quotas"}},
+            [](const Snapshot& s, Samples& out) {
+              for (const BlockQuotaStats& quota : s.blocks.quotas) {
+                out.Add({quota.quota.name},
+                        static_cast<double>(quota.used_bytes));
+              }
+            }),
       Gauge(
           "pando_blocks",
           "Blocks by state. Protected ones are locked; reserved ones are being "

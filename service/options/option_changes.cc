@@ -14,26 +14,23 @@ std::string TextOf(const OptionSpec& spec, const Options& options) {
   return IsInEffect(spec, options) ? spec.get(options) : "";
 }
 
-bool HaveSameClasses(const std::vector<QuotaClass>& a,
-                     const std::vector<QuotaClass>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const QuotaClass& x, const QuotaClass& y) {
-                      return x.name == y.name && x.pattern == y.pattern;
-                    });
-}
-
-// Compares the quota classes. The numbers of a class may change while the
-// server runs; other classes need a restart.
-void ChangeQuotas(const std::vector<QuotaClass>& given,
+// Compares one list of quotas. The numbers of a quota may change while the
+// server runs; other names or patterns need a restart.
+template <typename Quota>
+void ChangeQuotas(const std::string& list, std::string Quota::*pattern,
+                  const std::vector<Quota>& given, std::vector<Quota>& quotas,
                   OptionChanges& changes) {
-  std::vector<QuotaClass>& quotas = changes.options.quotas;
   if (quotas == given) return;
-  if (!HaveSameClasses(quotas, given)) {
-    changes.need_restart.emplace_back("quotas (other classes)");
+  const auto are_same = [&](const Quota& x, const Quota& y) {
+    return x.name == y.name && x.*pattern == y.*pattern;
+  };
+  if (!std::equal(quotas.begin(), quotas.end(), given.begin(), given.end(),
+                  are_same)) {
+    changes.need_restart.push_back(list + " (other names or patterns)");
     return;
   }
   quotas = given;
-  changes.live.emplace_back("quotas");
+  changes.live.push_back(list);
 }
 
 }  // namespace
@@ -54,11 +51,15 @@ absl::StatusOr<OptionChanges> ChangesTo(const Options& running,
     changes.live.push_back(
         absl::StrFormat("%s (%s, now %s)", spec.name, before, after));
   }
-  ChangeQuotas(given.quotas, changes);
+  ChangeQuotas("quotas", &QuotaClass::pattern, given.quotas,
+               changes.options.quotas, changes);
+  ChangeQuotas("block_quotas", &BlockQuota::label, given.block_quotas,
+               changes.options.block_quotas, changes);
   if (running.credentials != given.credentials) {
     changes.need_restart.emplace_back("credentials");
   }
   RETURN_IF_ERROR(CheckPages(changes.options));
+  RETURN_IF_ERROR(CheckBlockQuotas(changes.options));
   return changes;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/default_socket.h"
 #include "base/status_macros.h"
+#include "gpu/numa_nodes.h"
 #include "service/options/option_checks_kv_events.h"
 
 namespace pando {
@@ -110,6 +111,9 @@ absl::Status CheckMemory(const Options& options) {
     return absl::InvalidArgumentError(
         absl::StrFormat("block-extent is %u; must be a power of two from %u on",
                         extent, kPlaceBytes));
+  }
+  if (!options.memory_nodes.empty()) {
+    RETURN_IF_ERROR(NodesOf(options.memory_nodes).status());
   }
   constexpr uint64_t kMost = uint64_t{1} << 43;  // places have 32 bits
   if (options.memory == 0) return absl::OkStatus();
@@ -251,6 +255,31 @@ absl::Status CheckPages(const Options& options) {
   return status.ok() ? CheckFloors(options) : status;
 }
 
+absl::Status CheckBlockQuotas(const Options& options) {
+  if (options.block_quotas.empty()) return absl::OkStatus();
+  if (options.memory == 0 && !options.chooses_memory) {
+    return absl::InvalidArgumentError(
+        "block_quotas are given, which need memory");
+  }
+  uint64_t left = options.memory;
+  for (const BlockQuota& quota : options.block_quotas) {
+    if (quota.cap_bytes.value_or(options.block_extent) < options.block_extent) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "the cap of the block quota '%s' is %u; must be at least %u, which "
+          "is block-extent",
+          quota.name, *quota.cap_bytes, options.block_extent));
+    }
+    if (options.memory > 0 && quota.floor_bytes > left) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "the floor of the block quota '%s' is %u; the floors before it leave "
+          "%u of the memory, which is %u",
+          quota.name, quota.floor_bytes, left, options.memory));
+    }
+    left -= std::min(left, quota.floor_bytes);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetPoolPages(std::string_view size, uint64_t bytes,
                           Options& options) {
   constexpr uint32_t kMinPages = 2;
@@ -283,7 +312,7 @@ absl::Status CompleteOptions(Options& options) {
         CheckAddress("http", options.http), CompleteDevices(options),
         CheckMemory(options), CheckPageBytes(options), ResolvePool(options),
         CompleteKvEvents(options), CheckTiers(options), CheckBlockTier(options),
-        CompleteMoverSocket(options)}) {
+        CheckBlockQuotas(options), CompleteMoverSocket(options)}) {
     if (!status.ok()) return status;
   }
   if (options.socket == options.memory_socket) {

@@ -18,6 +18,9 @@ bool HasTiers(const Options& options);
 
 // Checks the options that count pages against pool_pages, which must be known.
 absl::Status CheckPages(const Options& options);
+// Checks the floors and caps of block_quotas against the sizes of the block
+// memory; if pandod is still to choose its size, the caps alone.
+absl::Status CheckBlockQuotas(const Options& options);
 
 // Sets pool_pages to the number of pages that fit into `bytes` of each shard,
 // and checks the options that depend on it. `size` names the option that gave

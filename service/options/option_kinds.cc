@@ -21,8 +21,16 @@ absl::Status BadValue(const std::string& name, const std::string& text,
       absl::StrFormat("%s is '%s'; must be %s", name, text, limit));
 }
 
-// Returns the number of bytes that a text like "2GiB" or "1024" stands for, or
-// none if it is no such text.
+// Returns the shortest text that is read as the same number.
+std::string ShortestText(double value) {
+  char text[32];
+  const std::to_chars_result end =
+      std::to_chars(std::begin(text), std::end(text), value);
+  return std::string(text, end.ptr);
+}
+
+}  // namespace
+
 std::optional<uint64_t> ParseSize(std::string text) {
   try {
     if (!CLI::AsSizeValue(true)(text).empty()) return std::nullopt;
@@ -33,16 +41,6 @@ std::optional<uint64_t> ParseSize(std::string text) {
   if (!absl::SimpleAtoi(text, &bytes)) return std::nullopt;
   return bytes;
 }
-
-// Returns the shortest text that is read as the same number.
-std::string ShortestText(double value) {
-  char text[32];
-  const std::to_chars_result end =
-      std::to_chars(std::begin(text), std::end(text), value);
-  return std::string(text, end.ptr);
-}
-
-}  // namespace
 
 OptionSpec Text(std::string name, std::string Options::*field,
                 std::string value_name, std::string help) {

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,9 @@ OptionSpec Choice(std::string name, std::string Options::*field,
 OptionSpec Number(std::string name, uint32_t Options::*field, uint32_t min,
                   uint32_t max, std::string help);
 // A number of bytes, with a unit or without. It must not be 0.
+// Returns the number of bytes that a text like "2GiB" or "1024" stands for, or
+// none if it is no such text.
+std::optional<uint64_t> ParseSize(std::string text);
 OptionSpec Bytes(std::string name, uint64_t Options::*field, std::string help);
 OptionSpec Fraction(std::string name, double Options::*field, std::string help);
 OptionSpec Switch(std::string name, bool Options::*field, std::string help);

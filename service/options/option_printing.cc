@@ -80,6 +80,22 @@ void AppendQuotas(const std::vector<QuotaClass>& quotas, YAML::Emitter& out) {
   out << YAML::EndSeq;
 }
 
+void AppendBlockQuotas(const std::vector<BlockQuota>& quotas,
+                       YAML::Emitter& out) {
+  out << YAML::BeginSeq;
+  for (const BlockQuota& quota : quotas) {
+    out << YAML::BeginMap;
+    out << YAML::Key << "name" << YAML::Value << quota.name;
+    out << YAML::Key << "label" << YAML::Value << quota.label;
+    out << YAML::Key << "floor" << YAML::Value << quota.floor_bytes;
+    if (quota.cap_bytes.has_value()) {
+      out << YAML::Key << "cap" << YAML::Value << *quota.cap_bytes;
+    }
+    out << YAML::EndMap;
+  }
+  out << YAML::EndSeq;
+}
+
 void AppendNamespaces(const std::vector<NamespacePattern>& namespaces,
                       YAML::Emitter& out) {
   out << YAML::Key << "namespaces" << YAML::Value << YAML::BeginSeq;
@@ -142,6 +158,15 @@ std::string Summary(const Options& options) {
             ? absl::StrFormat("cap of %u pages", *quota.cap_pages)
             : "no cap");
   }
+  for (const BlockQuota& quota : options.block_quotas) {
+    const auto text = [](const char* limit, uint64_t bytes) {
+      return absl::StrCat(limit, " of ", Readable(bytes));
+    };
+    absl::StrAppendFormat(
+        &summary, "block quota %s, label %s: %s, %s\n", quota.name, quota.label,
+        quota.floor_bytes > 0 ? text("floor", quota.floor_bytes) : "no floor",
+        quota.cap_bytes.has_value() ? text("cap", *quota.cap_bytes) : "no cap");
+  }
   for (const Credential& credential : options.credentials) {
     absl::StrAppendFormat(&summary, "credential %s, role %s, %s namespaces\n",
                           credential.name,
@@ -164,6 +189,11 @@ std::string ConfigFile(
   out << YAML::Key << "quotas" << YAML::Comment(source_of("quotas"))
       << YAML::Value;
   AppendQuotas(options.quotas, out);
+  if (!options.block_quotas.empty()) {
+    out << YAML::Key << "block_quotas"
+        << YAML::Comment(source_of("block_quotas")) << YAML::Value;
+    AppendBlockQuotas(options.block_quotas, out);
+  }
   // A configuration file must not hold an empty list of credentials.
   if (!options.credentials.empty()) {
     out << YAML::Key << "credentials" << YAML::Comment(source_of("credentials"))

@@ -127,15 +127,18 @@ std::vector<OptionSpec> MakeOptionTable() {
           "Size of the block memory, which engines on all GPUs of the machine "
           "share. When not given: off where options ask for a pool, else a "
           "quarter of the free memory, and there is no pool"),
+      Text("memory-nodes", &Options::memory_nodes, "LIST",
+           "NUMA nodes on which the pages of the block memory lie in turn, as "
+           "0-1,4; when empty, on all"),
       Bytes(
           "block-extent", &Options::block_extent,
           "Piece of the block memory that one kind of blocks has at a time, a "
           "power of two; no block may be larger"),
-      Time(
+      Live(Time(
           "block-write-limit", &Options::block_write_limit,
           absl::Milliseconds(1), hour,
           "How long a block may take to be written before others are told that "
-          "it is missing"),
+          "it is missing")),
       Text("block-tier-disk", &Options::block_tier_disk, "FOLDER",
            "Where copies of blocks are kept, so that evicted ones can be "
            "loaded again, also after a restart; off when empty"),

@@ -177,6 +177,7 @@ class Parser {
     RETURN_IF_ERROR(RefuseUnknownFlags());
     RETURN_IF_ERROR(Store(line.options));
     line.options.quotas = lists_.quotas;
+    line.options.block_quotas = lists_.block_quotas;
     line.options.credentials = lists_.credentials;
     if (print_options_) line.print = OptionCatalogueJson();
     line.print_metrics = print_metrics_;
@@ -234,6 +235,7 @@ class Parser {
     if (name == YamlConfig::kQuotas) {
       return lists_.quotas.empty() ? "default" : ConfigPath();
     }
+    if (name == YamlConfig::kBlockQuotas) return ConfigPath();
     if (name == YamlConfig::kCredentials) return ConfigPath();
     const CLI::Option* option = app_.get_option("--" + name);
     const std::vector<CLI::Option*>& order = app_.parse_order();
@@ -375,7 +377,8 @@ SessionLimits SessionLimitsOf(const Options& options) {
 BlockOptions BlockOptionsOf(const Options& options) {
   return {.memory_bytes = options.memory,
           .extent_bytes = options.block_extent,
-          .write_limit = options.block_write_limit};
+          .write_limit = options.block_write_limit,
+          .quotas = options.block_quotas};
 }
 
 absl::StatusOr<CommandLine> ParseOptions(int argc, const char* const* argv,

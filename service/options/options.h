@@ -78,6 +78,8 @@ struct Options {
 
   // Bytes of the block memory; 0: there is none.
   uint64_t memory = 0;
+  // The NUMA nodes on which the block memory lies, as "0-1,4"; empty: all.
+  std::string memory_nodes;
   // True if `memory` was not given. It is then set when the block memory is
   // made: to the size of the kept memory, or else to a share of the free
   // memory.
@@ -104,6 +106,8 @@ struct Options {
   uint32_t high_free_pages = 0;
   // The list `quotas` of the YAML file; it has no flag.
   std::vector<QuotaClass> quotas;
+  // The list `block_quotas` of the YAML file; it has no flag.
+  std::vector<BlockQuota> block_quotas;
   // The list `credentials` of the YAML file; empty: all callers may do
   // everything.
   std::vector<Credential> credentials;

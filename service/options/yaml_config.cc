@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "base/unknown_name.h"
 #include "service/options/option_words.h"
+#include "service/options/yaml_block_quotas.h"
 #include "service/options/yaml_credentials.h"
 #include "service/options/yaml_entry.h"
 #include "service/options/yaml_quotas.h"
@@ -49,6 +50,17 @@ void Flatten(const YAML::Node& node, const std::string& key,
 
 }  // namespace
 
+bool YamlConfig::IsList(const std::string& key) {
+  return key == kQuotas || key == kBlockQuotas || key == kCredentials;
+}
+
+void YamlConfig::ReadList(const std::string& key,
+                          const YAML::Node& value) const {
+  if (key == kQuotas) lists_->quotas = ReadQuotas(value);
+  if (key == kBlockQuotas) lists_->block_quotas = ReadBlockQuotas(value);
+  if (key == kCredentials) lists_->credentials = ReadCredentials(value);
+}
+
 std::vector<CLI::ConfigItem> YamlConfig::from_config(
     std::istream& input) const {
   std::vector<CLI::ConfigItem> found;
@@ -63,17 +75,14 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(
     if (!root.IsMap()) FailInConfig(root, "must be a map of options");
     for (const auto& entry : root) {
       const std::string key = entry.first.as<std::string>();
-      if (key != kQuotas && key != kCredentials) {
+      if (!IsList(key)) {
         Flatten(entry.second, key, known_keys_, found);
         continue;
       }
       if (!lists.insert(key).second) {
         FailInConfig(entry.first, key + " is given twice");
       }
-      if (key == kQuotas) lists_->quotas = ReadQuotas(entry.second);
-      if (key == kCredentials) {
-        lists_->credentials = ReadCredentials(entry.second);
-      }
+      ReadList(key, entry.second);
     }
   } catch (const YAML::Exception& error) {
     throw CLI::ConfigError(error.what(), CLI::ExitCodes::ConfigError);

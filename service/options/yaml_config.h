@@ -1,6 +1,8 @@
 #ifndef PANDO_SERVICE_OPTIONS_YAML_CONFIG_H_
 #define PANDO_SERVICE_OPTIONS_YAML_CONFIG_H_
 
+#include <yaml-cpp/yaml.h>
+
 #include <CLI/CLI.hpp>
 #include <istream>
 #include <string>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "core/eviction/quota_classes.h"
+#include "core/requests/block_requests.h"
 #include "service/security/credential.h"
 
 namespace pando {
@@ -15,6 +18,7 @@ namespace pando {
 // The lists in the configuration file, which are not options.
 struct ConfigLists {
   std::vector<QuotaClass> quotas;
+  std::vector<BlockQuota> block_quotas;
   std::vector<Credential> credentials;
 };
 
@@ -25,14 +29,16 @@ struct ConfigLists {
 class YamlConfig final : public CLI::Config {
  public:
   static constexpr char kQuotas[] = "quotas";
+  static constexpr char kBlockQuotas[] = "block_quotas";
   static constexpr char kCredentials[] = "credentials";
 
   // A key that is not among `known_keys` is an error. The lists are stored in
   // `lists`.
   YamlConfig(std::vector<std::string> known_keys, ConfigLists* lists)
       : known_keys_(std::move(known_keys)), lists_(lists) {
-    known_keys_.push_back(kQuotas);
-    known_keys_.push_back(kCredentials);
+    for (const char* list : {kQuotas, kBlockQuotas, kCredentials}) {
+      known_keys_.emplace_back(list);
+    }
   }
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
@@ -44,6 +50,9 @@ class YamlConfig final : public CLI::Config {
   }
 
  private:
+  static bool IsList(const std::string& key);
+  void ReadList(const std::string& key, const YAML::Node& value) const;
+
   std::vector<std::string> known_keys_;
   ConfigLists* const lists_;
 };

@@ -177,6 +177,10 @@ TEST_F(ClientOperatorTest, WhatIsNotInQuarantineCannotBeFreed) {
               FailsWith(reason::kSessionLost));
 }
 
+TEST_F(ClientOperatorTest, APandodWithoutAKeeperIsNotRestarted) {
+  EXPECT_THAT(Ask()->Restart(), FailsWith(reason::kNoKeeper));
+}
+
 TEST_F(ClientOperatorTest, ADrainedPandodAdmitsNothingNew) {
   const auto client = Connect();
   ASSERT_TRUE(Ask()->Drain().ok());

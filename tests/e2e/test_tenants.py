@@ -90,7 +90,11 @@ def test_a_long_key_costs_a_refusal_neither_its_reason_nor_its_message(folder):
 
 
 def test_a_tenant_sees_no_class_of_others(folder):
-    quotas = 'quotas: [{class: beta, extra_key: "tenant-b/*", floor_pages: 2}]\n'
+    quotas = (
+        'quotas: [{class: beta, extra_key: "tenant-b/*", floor_pages: 2}]\n'
+        "memory: 16MiB\n"
+        'block_quotas: [{name: beta blocks, label: "b*"}]\n'
+    )
     reader = "- {name: all, role: reader, token_file: FOLDER/reader.token}\n"
 
     def classes_for(name: str) -> list[str]:
@@ -98,11 +102,12 @@ def test_a_tenant_sees_no_class_of_others(folder):
             answer = raw.unary("pando.v1.Admin/GetStats")
         stats = admin_pb2.GetStatsResponse.FromString(answer)
         assert stats.pages.capacity == POOL_PAGES
-        return [quota.name for quota in stats.quota_classes]
+        quotas = [*stats.quota_classes, *stats.blocks.quotas]
+        return [quota.name for quota in quotas]
 
     with guarded(folder, TENANTS + reader + quotas) as pandod:
         assert classes_for("a") == []
-        assert classes_for("reader") == ["beta", ""]
+        assert classes_for("reader") == ["beta", "", "beta blocks"]
 
 
 def test_a_tenant_sees_nothing_that_spans_namespaces(folder):

@@ -46,6 +46,7 @@ inline const std::vector<std::pair<std::string, std::string>>& OtherValues() {
           {"page-format", "nhd"},
           {"model", "tiny"},
           {"memory", "67108864"},
+          {"memory-nodes", "0-1,4"},
           {"block-extent", "1048576"},
           {"block-tier-disk", "/blocks"},
           {"block-tier-disk-bytes", "6442450944"},

@@ -38,6 +38,8 @@ OPTIONS = {
 QUOTAS = f"""
 quotas:
   - {{class: gold, extra_key: gold, cap_pages: {CAP_PAGES}, max_retention_seconds: 60}}
+block_quotas:
+  - {{name: small ones, label: "kind s"}}
 """
 GOLD = {"extra_key": "gold"}
 

@@ -289,6 +289,8 @@ constexpr Verb kVerbs[] = {
     {"drain", "Make pandod admit nothing new", Drain, DrainFlags,
      "  pandoctl drain --wait\n"
      "  pandoctl drain --exit --yes"},
+    {"restart", "End pandod at once, so that its keeper starts it again",
+     Restart, NoFlags, "  pandoctl restart --yes"},
     {"watch", "Watch what enters and leaves the cache", Watch, WatchFlags,
      "  pandoctl watch --snapshot\n"
      "  pandoctl watch -n 100 -o json\n"

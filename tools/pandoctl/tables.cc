@@ -112,4 +112,14 @@ std::string QuotaTable(const Many<v1::QuotaClass>& classes) {
   return table.Text();
 }
 
+std::string BlockQuotaTable(const Many<v1::BlockQuota>& quotas) {
+  Table table({"BLOCK QUOTA", "FLOOR", "CAP", "MEMORY"});
+  for (const v1::BlockQuota& quota : quotas) {
+    table.Add({NameText(quota.name()), BytesText(quota.floor_bytes()),
+               quota.has_cap_bytes() ? BytesText(quota.cap_bytes()) : "-",
+               BytesText(quota.used_bytes())});
+  }
+  return table.Text();
+}
+
 }  // namespace pando::ctl

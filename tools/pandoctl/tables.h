@@ -21,6 +21,7 @@ std::string LockTable(const Many<v1::LockInfo>& locks);
 std::string QuarantineTable(const Many<v1::QuarantineInfo>& sessions);
 std::string KindTable(const Many<v1::KindInfo>& kinds);
 std::string QuotaTable(const Many<v1::QuotaClass>& classes);
+std::string BlockQuotaTable(const Many<v1::BlockQuota>& quotas);
 
 }  // namespace pando::ctl
 

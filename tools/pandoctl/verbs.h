@@ -32,6 +32,7 @@ absl::Status Evict(const Context& context);
 absl::Status Flush(const Context& context);
 absl::Status Policy(const Context& context);
 absl::Status Drain(const Context& context);
+absl::Status Restart(const Context& context);
 absl::Status Watch(const Context& context);
 absl::Status WatchKvEvents(const Context& context);
 absl::Status Fleet(const Context& context);

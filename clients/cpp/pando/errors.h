@@ -39,6 +39,8 @@ inline constexpr std::string_view kSessionLimit = "SESSION_LIMIT";
 inline constexpr std::string_view kRateLimited = "RATE_LIMITED";
 // The server is shutting down: finish what runs, admit nothing new.
 inline constexpr std::string_view kDraining = "DRAINING";
+// Nothing would start the server again.
+inline constexpr std::string_view kNoKeeper = "NO_KEEPER";
 // No credential of the server fits this client.
 inline constexpr std::string_view kNoCredential = "NO_CREDENTIAL";
 // The lock is not, or no longer, one of the session.

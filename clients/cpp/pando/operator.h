@@ -103,6 +103,10 @@ class Operator {
   // Makes the server admit nothing new, which cannot be undone. With `exit` the
   // server also ends once nothing is locked or reserved.
   absl::Status Drain(bool exit = false);
+  // Makes pandod end at once, so that its keeper starts the program that is now
+  // at its path. Blocks stay; sessions and the pool's cache are lost. NO_KEEPER
+  // if nothing would start pandod again.
+  absl::Status Restart();
 
   // Verifies the invariants of the index. Returns a sentence for each invariant
   // that does not hold.

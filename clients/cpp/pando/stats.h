@@ -90,6 +90,16 @@ struct ReuseStats {
   uint64_t lru_hit_pages = 0;
 };
 
+// The memory of the kinds of blocks whose labels match a quota.
+struct BlockQuota {
+  std::string name = {};
+  // Kinds of other quotas take no memory from these kinds below this size.
+  uint64_t floor_bytes = 0;
+  // The most that these kinds get; unset: no limit.
+  std::optional<uint64_t> cap_bytes = {};
+  uint64_t used_bytes = 0;
+};
+
 // The block memory. Counts are since pandod started.
 struct BlockFigures {
   uint64_t memory_bytes = 0;
@@ -114,6 +124,9 @@ struct BlockFigures {
   // How often a pandod took these blocks over from one that was killed, crashed
   // or was restarted under a keeper.
   uint64_t recoveries = 0;
+  // The configured quotas; empty if the caller's credential is limited to
+  // namespaces.
+  std::vector<BlockQuota> quotas = {};
 };
 
 // A tier of pages. Counts are since pandod started.

@@ -163,6 +163,10 @@ absl::Status Operator::Drain(bool exit) {
   return calls_->Ask(request).status();
 }
 
+absl::Status Operator::Restart() {
+  return calls_->Ask(v1::RestartRequest()).status();
+}
+
 absl::StatusOr<std::vector<std::string>> Operator::CheckInvariants() {
   ASSIGN_OR_RETURN(const v1::CheckInvariantsResponse response,
                    calls_->Ask(v1::CheckInvariantsRequest()));

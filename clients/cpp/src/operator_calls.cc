@@ -121,6 +121,11 @@ absl::StatusOr<v1::CheckInvariantsResponse> OperatorCalls::Ask(
                       request);
 }
 
+absl::StatusOr<v1::RestartResponse> OperatorCalls::Ask(
+    const v1::RestartRequest& request) const {
+  return stubs_->Call(stubs_->admin, &v1::Admin::Stub::Restart, request);
+}
+
 absl::StatusOr<v1::DrainResponse> OperatorCalls::Ask(
     const v1::DrainRequest& request) const {
   return stubs_->Call(stubs_->admin, &v1::Admin::Stub::Drain, request);

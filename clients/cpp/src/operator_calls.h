@@ -51,6 +51,7 @@ class OperatorCalls {
   absl::StatusOr<v1::CheckInvariantsResponse> Ask(
       const v1::CheckInvariantsRequest&) const;
   absl::StatusOr<v1::DrainResponse> Ask(const v1::DrainRequest&) const;
+  absl::StatusOr<v1::RestartResponse> Ask(const v1::RestartRequest&) const;
   absl::StatusOr<v1::DescribePoolResponse> Ask(
       const v1::DescribePoolRequest&) const;
   absl::StatusOr<v1::MatchPrefixResponse> Ask(

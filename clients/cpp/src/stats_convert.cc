@@ -42,21 +42,33 @@ ReuseStats Read(const v1::ReuseStats& reuse) {
           .lru_hit_pages = reuse.lru_hit_pages()};
 }
 
+BlockQuota Read(const v1::BlockQuota& quota) {
+  BlockQuota out{.name = quota.name(),
+                 .floor_bytes = quota.floor_bytes(),
+                 .used_bytes = quota.used_bytes()};
+  if (quota.has_cap_bytes()) out.cap_bytes = quota.cap_bytes();
+  return out;
+}
+
 BlockFigures Read(const v1::BlockFigures& blocks) {
-  return {.memory_bytes = blocks.memory_bytes(),
-          .used_bytes = blocks.used_bytes(),
-          .kinds = blocks.kinds(),
-          .locks = blocks.locks(),
-          .reservations = blocks.reservations(),
-          .evictable_blocks = blocks.evictable_blocks(),
-          .protected_blocks = blocks.protected_blocks(),
-          .reserved_blocks = blocks.reserved_blocks(),
-          .quarantined_blocks = blocks.quarantined_blocks(),
-          .hits = blocks.hits(),
-          .misses = blocks.misses(),
-          .published_blocks = blocks.published_blocks(),
-          .evicted_blocks = blocks.evicted_blocks(),
-          .recoveries = blocks.recoveries()};
+  BlockFigures out{.memory_bytes = blocks.memory_bytes(),
+                   .used_bytes = blocks.used_bytes(),
+                   .kinds = blocks.kinds(),
+                   .locks = blocks.locks(),
+                   .reservations = blocks.reservations(),
+                   .evictable_blocks = blocks.evictable_blocks(),
+                   .protected_blocks = blocks.protected_blocks(),
+                   .reserved_blocks = blocks.reserved_blocks(),
+                   .quarantined_blocks = blocks.quarantined_blocks(),
+                   .hits = blocks.hits(),
+                   .misses = blocks.misses(),
+                   .published_blocks = blocks.published_blocks(),
+                   .evicted_blocks = blocks.evicted_blocks(),
+                   .recoveries = blocks.recoveries()};
+  for (const v1::BlockQuota& quota : blocks.quotas()) {
+    out.quotas.push_back(Read(quota));
+  }
+  return out;
 }
 
 TierFigures Read(const v1::TierFigures& tier) {

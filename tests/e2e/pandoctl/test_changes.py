@@ -1,8 +1,10 @@
 """The changes that pandoctl makes, and the questions it asks before them."""
 
 import json
+import re
 
 import pytest
+from blocks import BLOCKS_ONLY, keys, spec, store
 from e2e.pandoctl.conftest import (
     FAILED,
     OK,
@@ -12,6 +14,7 @@ from e2e.pandoctl.conftest import (
     publish,
 )
 from eventually import eventually
+from kept_pandod import kept
 from pando_kv import Client, Namespace
 from pandoctl import Pandoctl
 from pandod_process import PAGE_TOKENS
@@ -94,6 +97,7 @@ DANGEROUS = [
     ("locks", "--release", "1"),
     ("quarantine", "--free", "1"),
     ("drain",),
+    ("restart",),
 ]
 
 
@@ -119,7 +123,7 @@ def test_a_dangerous_verb_asks_on_a_terminal(ctl, client):
     assert client.stats().pages.evictable == 1
 
 
-# Draining.
+# Ending pandod.
 
 
 def test_a_drain_admits_nothing_new_and_ends_nothing(ctl, client, pandod):
@@ -150,3 +154,26 @@ def test_a_drain_can_end_pandod(start_pandod):
         assert waiting.communicate()[0] == "ended\n"
         assert pandod.wait() == 0
     assert "second signal" not in pandod.log()
+
+
+def test_a_restart_keeps_the_blocks_and_says_how_long_it_took(tmp_path):
+    with kept(tmp_path, **BLOCKS_ONLY) as server:
+        ctl = Pandoctl(server.address)
+        with Client(server.address) as client:
+            (kind,) = client.open_kinds([spec("a")])
+            store(client, client.attach_memory(), 1, kind, keys(3))
+        before = server.server_pid
+        said = ctl("restart", "--yes").out
+        assert re.fullmatch(
+            r"restarted in \d\.\d\d s: version (\S+), before \1; 3 of 3 blocks kept\n",
+            said,
+        )
+        assert server.server_pid != before
+        said = ctl("restart", "--yes", "-o", "json").json()
+        assert (said["blocks_before"], said["blocks"]) == (3, 3)
+
+
+def test_a_pandod_without_a_keeper_is_not_restarted(ctl, pandod):
+    refused = ctl("restart", "--yes")
+    assert (refused.code, "has no keeper that would" in refused.err) == (FAILED, True)
+    assert pandod.running

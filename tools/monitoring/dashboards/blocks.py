@@ -118,6 +118,12 @@ def _by_kind(q: Queries) -> list[Panel]:
             stacked=True,
         ),
         Graph(
+            "Memory of quotas",
+            "Bytes of the extents that the kinds of each block quota have.",
+            "bytes",
+            [Query(q.now("pando_block_quota_bytes", ["quota"]), "{{quota}}")],
+        ),
+        Graph(
             "Keys found by kind",
             "The share of each kind's keys that were ready, of those that were ready "
             "or missing.",

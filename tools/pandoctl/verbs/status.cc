@@ -116,6 +116,9 @@ std::string StatusText(const std::string& address, const std::string& health,
   if (!stats.quota_classes().empty()) {
     absl::StrAppend(&text, "\n", QuotaTable(stats.quota_classes()));
   }
+  if (!stats.blocks().quotas().empty()) {
+    absl::StrAppend(&text, "\n", BlockQuotaTable(stats.blocks().quotas()));
+  }
   return text;
 }
 

@@ -62,6 +62,7 @@ from pando_kv.operators import (
 from pando_kv.pool import MappedPool
 from pando_kv.results import (
     BlockFigures,
+    BlockQuota,
     CacheCounters,
     ExpectedReuse,
     Flush,
@@ -100,6 +101,7 @@ __all__ = [
     "BlockFigures",
     "BlockKeys",
     "BlockMemory",
+    "BlockQuota",
     "BlocksRemoved",
     "BlocksStored",
     "CacheCounters",

@@ -188,6 +188,15 @@ class AsyncOperatorClient:
         """
         await self._connection.send(calls.drain(exit))
 
+    async def restart(self) -> None:
+        """Makes pandod end at once, so that its keeper starts the program that is now
+        at its path.
+
+        Blocks stay; sessions and the pool's cache are lost. Raises NotAllowedError
+        with the reason NO_KEEPER if nothing would start pandod again.
+        """
+        await self._connection.send(calls.restart())
+
     async def check_invariants(self) -> list[str]:
         """Verifies pandod's index. Returns one sentence for each invariant that does
         not hold."""

@@ -26,6 +26,7 @@ from pando_kv.operators import (
 )
 from pando_kv.results import (
     BlockFigures,
+    BlockQuota,
     CacheCounters,
     Flush,
     MoverFigures,
@@ -59,7 +60,7 @@ def stats() -> Call[Stats]:
             reuse=from_message(ReuseStats, response.reuse)
             if response.HasField("reuse")
             else None,
-            blocks=from_message(BlockFigures, response.blocks)
+            blocks=_block_figures(response.blocks)
             if response.HasField("blocks")
             else None,
             tiers=[
@@ -70,6 +71,11 @@ def stats() -> Call[Stats]:
         )
 
     return Call(plain(_SERVICE + "GetStats"), b"", parse)
+
+
+def _block_figures(message: admin_pb2.BlockFigures) -> BlockFigures:
+    quotas = [from_message(BlockQuota, each) for each in message.quotas]
+    return from_message(BlockFigures, message, quotas=quotas)
 
 
 def flush(namespace: Namespace | int | None) -> Call[Flush]:
@@ -226,6 +232,10 @@ def check_invariants() -> Call[list[str]]:
 def drain(exit: bool) -> Call[None]:
     request = admin_pb2.DrainRequest(exit=exit)
     return Call(plain(_SERVICE + "Drain"), request.SerializeToString(), lambda _: None)
+
+
+def restart() -> Call[None]:
+    return Call(plain(_SERVICE + "Restart"), b"", lambda _: None)
 
 
 def dump_tree_request(limit: int, namespace_number: int) -> bytes:

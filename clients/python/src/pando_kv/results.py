@@ -293,6 +293,18 @@ class ReuseStats:
 
 
 @dataclass(frozen=True)
+class BlockQuota:
+    """The memory of the kinds of blocks whose labels match a quota, in bytes."""
+
+    name: str
+    floor_bytes: int
+    """The size below which kinds of other quotas take no memory from these."""
+    cap_bytes: int | None
+    """The most that these kinds get; None if there is no cap."""
+    used_bytes: int
+
+
+@dataclass(frozen=True)
 class BlockFigures:
     """The figures of the block memory. Hits, misses, published and evicted blocks are
     counted since pandod started."""
@@ -319,6 +331,9 @@ class BlockFigures:
     recoveries: int
     """The number of times that a pandod took these blocks over from one that was
     killed, crashed or was restarted under a keeper."""
+    quotas: list[BlockQuota]
+    """The configured quotas. Empty if the caller's credential is limited to
+    namespaces."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ NOT_LOADED_TOO_FEW: NotLoaded
 NOT_LOADED_UNSPECIFIED: NotLoaded
 
 class BlockFigures(_message.Message):
-    __slots__ = ["evictable_blocks", "evicted_blocks", "hits", "kinds", "locks", "memory_bytes", "misses", "protected_blocks", "published_blocks", "quarantined_blocks", "recoveries", "reservations", "reserved_blocks", "used_bytes"]
+    __slots__ = ["evictable_blocks", "evicted_blocks", "hits", "kinds", "locks", "memory_bytes", "misses", "protected_blocks", "published_blocks", "quarantined_blocks", "quotas", "recoveries", "reservations", "reserved_blocks", "used_bytes"]
     EVICTABLE_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     EVICTED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     HITS_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +40,7 @@ class BlockFigures(_message.Message):
     PROTECTED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     PUBLISHED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
     QUARANTINED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
+    QUOTAS_FIELD_NUMBER: _ClassVar[int]
     RECOVERIES_FIELD_NUMBER: _ClassVar[int]
     RESERVATIONS_FIELD_NUMBER: _ClassVar[int]
     RESERVED_BLOCKS_FIELD_NUMBER: _ClassVar[int]
@@ -54,11 +55,24 @@ class BlockFigures(_message.Message):
     protected_blocks: int
     published_blocks: int
     quarantined_blocks: int
+    quotas: _containers.RepeatedCompositeFieldContainer[BlockQuota]
     recoveries: int
     reservations: int
     reserved_blocks: int
     used_bytes: int
-    def __init__(self, memory_bytes: _Optional[int] = ..., used_bytes: _Optional[int] = ..., kinds: _Optional[int] = ..., locks: _Optional[int] = ..., reservations: _Optional[int] = ..., evictable_blocks: _Optional[int] = ..., protected_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ..., quarantined_blocks: _Optional[int] = ..., hits: _Optional[int] = ..., misses: _Optional[int] = ..., published_blocks: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., recoveries: _Optional[int] = ...) -> None: ...
+    def __init__(self, memory_bytes: _Optional[int] = ..., used_bytes: _Optional[int] = ..., kinds: _Optional[int] = ..., locks: _Optional[int] = ..., reservations: _Optional[int] = ..., evictable_blocks: _Optional[int] = ..., protected_blocks: _Optional[int] = ..., reserved_blocks: _Optional[int] = ..., quarantined_blocks: _Optional[int] = ..., hits: _Optional[int] = ..., misses: _Optional[int] = ..., published_blocks: _Optional[int] = ..., evicted_blocks: _Optional[int] = ..., recoveries: _Optional[int] = ..., quotas: _Optional[_Iterable[_Union[BlockQuota, _Mapping]]] = ...) -> None: ...
+
+class BlockQuota(_message.Message):
+    __slots__ = ["cap_bytes", "floor_bytes", "name", "used_bytes"]
+    CAP_BYTES_FIELD_NUMBER: _ClassVar[int]
+    FLOOR_BYTES_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    USED_BYTES_FIELD_NUMBER: _ClassVar[int]
+    cap_bytes: int
+    floor_bytes: int
+    name: str
+    used_bytes: int
+    def __init__(self, name: _Optional[str] = ..., floor_bytes: _Optional[int] = ..., cap_bytes: _Optional[int] = ..., used_bytes: _Optional[int] = ...) -> None: ...
 
 class CacheCounters(_message.Message):
     __slots__ = ["allocated_pages", "allocation_failures", "duplicate_pages", "evicted_pages_for_allocation", "evicted_pages_for_quota", "evicted_pages_for_watermark", "evicted_pages_on_request", "hit_tokens", "inserted_pages", "inserts", "locks_released", "locks_taken", "matches", "pending_waits", "pending_waits_given_up", "pending_waits_published", "pending_waits_timed_out", "quarantined_pages", "query_tokens", "quota_rejections", "repeated_requests", "sessions_closed", "sessions_lost", "sessions_opened"]
@@ -511,6 +525,14 @@ class ReleaseLocksResponse(_message.Message):
     RELEASED_LOCKS_FIELD_NUMBER: _ClassVar[int]
     released_locks: int
     def __init__(self, released_locks: _Optional[int] = ...) -> None: ...
+
+class RestartRequest(_message.Message):
+    __slots__ = []
+    def __init__(self) -> None: ...
+
+class RestartResponse(_message.Message):
+    __slots__ = []
+    def __init__(self) -> None: ...
 
 class ReuseStats(_message.Message):
     __slots__ = ["hit_pages", "lru_hit_pages", "requested_pages"]
