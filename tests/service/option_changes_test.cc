@@ -71,7 +71,8 @@ TEST(OptionChangesTest, OtherClassesNeedARestart) {
     given.quotas = quotas;
     const OptionChanges changes = ChangesTo(running, given).value();
     EXPECT_THAT(changes.live, IsEmpty());
-    EXPECT_THAT(changes.need_restart, ElementsAre("quotas (other names or patterns)"));
+    EXPECT_THAT(changes.need_restart,
+                ElementsAre("quotas (other names or patterns)"));
     EXPECT_EQ(changes.options.quotas, running.quotas);
   }
 }
