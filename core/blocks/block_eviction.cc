@@ -23,11 +23,20 @@ constexpr size_t kLookedAtLeaves = 64;
 constexpr size_t kLookedAtRecords = 16'384;
 // How many of the coldest kinds are examined for an extent.
 constexpr size_t kAskedKinds = 4;
+// How many extents of kinds that have ended are freed before any other block is
+// evicted.
+constexpr uint32_t kFreedExtents = 16;
 
 }  // namespace
 
 bool BlockTable::MakeRoom(Kind& kind) {
   if (memory_.HasRoom(kind)) return true;
+  if (kinds_.NextEnded() != nullptr) {
+    // No call finds their blocks, but they still count for their quotas.
+    uint32_t work = kFreedExtents;
+    FreeEnded(work);
+    if (memory_.HasRoom(kind)) return true;
+  }
   if (kind.evictions_before_look > 0 && EvictLeaf(kind)) {
     --kind.evictions_before_look;
     return true;

@@ -179,8 +179,6 @@ TEST_F(BlockQuotaTest, AResetKindKeepsItsQuota) {
   Store(chat, 4);
   const KindNumber renewed =
       blocks_->ResetKinds(session_, {{chat}})->front().number;
-  // Frees what the older generation had.
-  cache_->ExpireSessions(absl::UnixEpoch(), absl::Hours(1));
   Store(renewed, 10);
   EXPECT_EQ(BlocksOf(renewed), 4u);
   EXPECT_EQ(blocks_->Stats().quotas.front().used_bytes, kExtentBytes);
