@@ -97,6 +97,7 @@ class Keeper {
     child_ = StartChild(command_, store_, notify_.address(), life_.limit(),
                         inherited_);
     life_.Begin();
+    kill_at_.reset();
     if (child_ < 0) std::perror("pando-keeper: fork");
     started_at_ = Clock::now();
     return child_ > 0;

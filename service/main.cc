@@ -149,6 +149,8 @@ void Drain(Server& server, Watchdog& watchdog) {
 [[noreturn]] void EndForRestart() {
   // The answer to the operator's call, and the log, go out meanwhile.
   absl::SleepFor(absl::Milliseconds(100));
+  constexpr timespec kNoTime = {};
+  if (sigtimedwait(&kStopSignals, nullptr, &kNoTime) > 0) _exit(EXIT_SUCCESS);
   std::signal(SIGUSR2, SIG_DFL);
   const sigset_t ends = SetOf({SIGUSR2});
   pthread_sigmask(SIG_UNBLOCK, &ends, nullptr);

@@ -37,7 +37,8 @@ bool BlockTable::MakeRoom(Kind& kind) {
     FreeEnded(work);
     if (memory_.HasRoom(kind)) return true;
   }
-  if (kind.evictions_before_look > 0 && EvictLeaf(kind)) {
+  if (kind.evictions_before_look > 0 && !kind.share->IsBelowFloor() &&
+      EvictLeaf(kind)) {
     --kind.evictions_before_look;
     return true;
   }
@@ -96,13 +97,26 @@ bool BlockTable::TakeExtent(const Kind& kind, std::optional<uint64_t> age) {
   // The kind has no leaf of its own, or a right to more: any extent is better
   // than none.
   for (const auto& [other_age, other] : older) {
-    looks_ += other->extents.size();
-    for (uint32_t extent : other->extents) {
-      if (memory_.extent(extent).held > 0) continue;
-      ++other->counters.extents_lost;
-      EvictExtent(extent);
-      return true;
-    }
+    if (TakeAnyExtentFrom(*other)) return true;
+  }
+  // Locks on the ends of prompts may leave a kind no leaf at all, even this
+  // one.
+  bool has_taken = false;
+  kinds_.ForEach([&](Kind& other) {
+    if (has_taken || other.has_ended() || ColdestAge(other).has_value()) return;
+    if (&other != &kind && !MayTake(kind, std::nullopt, other, 0)) return;
+    has_taken = TakeAnyExtentFrom(other);
+  });
+  return has_taken;
+}
+
+bool BlockTable::TakeAnyExtentFrom(Kind& victim) {
+  looks_ += victim.extents.size();
+  for (uint32_t extent : victim.extents) {
+    if (memory_.extent(extent).held > 0) continue;
+    ++victim.counters.extents_lost;
+    EvictExtent(extent);
+    return true;
   }
   return false;
 }

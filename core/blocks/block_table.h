@@ -226,9 +226,11 @@ class BlockTable {
   static bool MayTake(const Kind& kind, std::optional<uint64_t> age,
                       const Kind& other, uint64_t other_age);
   // Takes an extent for `kind`, whose own coldest leaf was last used `age` uses
-  // ago, from another kind that has leaves. Returns whether it took one.
+  // ago, from another kind; from itself if there are no leaves. Returns whether
+  // it took one.
   bool TakeExtent(const Kind& kind, std::optional<uint64_t> age);
   bool TakeExtentFrom(Kind& victim, uint64_t age);
+  bool TakeAnyExtentFrom(Kind& victim);
   // Returns the cost of evicting an extent: the number of its blocks that were
   // used less than `age` uses ago, plus the number of links to its blocks from
   // other extents.

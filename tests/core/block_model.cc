@@ -215,6 +215,8 @@ std::string BlockModel::Take(const Keys& keys, uint32_t place,
   std::vector<Block*> others;
   bool has_own = false;
   bool is_overlapped = false;
+  // A kind without a leaf may give up an extent of its own.
+  const bool has_leaf = OldestLeaf(keys, but) != nullptr;
   for (Block& block : blocks_) {
     if (block.place / extent_places_ != extent) continue;
     const bool is_own =
@@ -223,9 +225,11 @@ std::string BlockModel::Take(const Keys& keys, uint32_t place,
         block.place < end && place < block.place + block_places_[block.kind];
     if (!is_own) others.push_back(&block);
     has_own = has_own || is_own;
+    if (is_own && !has_leaf) own.push_back(&block);
     if (!overlaps || !is_own) continue;
     if (block.place != place) return "blocks of a kind overlap in part";
     is_overlapped = true;
+    if (!has_leaf) continue;
     if (block.state != Block::kReady || block.locks > 0) {
       return "what is held was evicted";
     }
@@ -239,6 +243,12 @@ std::string BlockModel::Take(const Keys& keys, uint32_t place,
         others.empty() ? std::nullopt : std::optional(others.front()->kind);
     std::string error = CheckQuotas(keys.kind, from);
     if (!error.empty()) return error;
+  }
+  if (!has_leaf && !is_overlapped) own.clear();
+  for (Block* block : own) {
+    if (block->state != Block::kReady || block->locks > 0 || block == but) {
+      return "what is held was evicted";
+    }
   }
   for (Block* block : own) Erase(*block);
   if (!others.empty() && is_overlapped) return "an extent has two kinds";

@@ -138,6 +138,23 @@ TEST_F(BlockQuotaTest, AQuotaBelowItsFloorTakesExtentsThatWereJustUsed) {
   EXPECT_EQ(BlocksOf(batch), 8u);
 }
 
+TEST_F(BlockQuotaTest, ALockOnTheEndOfAPromptDoesNotHoldItsOtherExtents) {
+  Start({Quota("chat*", 2)});
+  const KindNumber hog = Open("hog");
+  std::string keys;
+  for (int i = 0; i < 16; ++i) keys += absl::StrFormat("%016d", 1000 + i);
+  const std::vector<BlockKeys> prompt = {{.kind = hog, .keys = keys}};
+  ASSERT_EQ(Outcome(blocks_->Reserve({session_, ReservationId(1), prompt})),
+            "OK");
+  ASSERT_EQ(*blocks_->Publish(session_, ReservationId(1), {}), 0u);
+  const std::vector<BlockKeys> end = {
+      {.kind = hog, .keys = std::string_view(keys).substr(15 * 16)}};
+  ASSERT_EQ(Outcome(blocks_->Acquire({session_, BlockLockId(1), end})), "OK");
+  EXPECT_EQ(Store(Open("chat"), 8), 8u);
+  EXPECT_EQ(BlocksOf(hog), 8u);
+  EXPECT_EQ(Store(hog, 1), 1u);  // in an extent of its own
+}
+
 TEST_F(BlockQuotaTest, AFloorTakesNothingFromAnotherFloor) {
   Start({Quota("chat*", 3), Quota("code*", 2)});
   const KindNumber code = Open("code");

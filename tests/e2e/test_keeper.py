@@ -263,6 +263,21 @@ def test_a_program_that_hangs_is_killed_and_started_again(start, sign):
     assert f"process {hung} was ended by signal 6" in said[1]
 
 
+def test_the_one_after_one_that_hung_is_left_alone(start):
+    second_lives = """
+import time
+if "one" not in kept():
+    tell("FDSTORE=1\\nFDNAME=one", memory(b""))
+    tell("READY=1")
+    signal.pause()
+for i in range(25):
+    tell("WATCHDOG=1")
+    time.sleep(0.1)
+sys.exit(7)
+"""
+    assert start(second_lives, "--watchdog", "1").wait(30) == 7
+
+
 def test_one_that_hangs_and_ignores_its_end_is_killed(start):
     hang = "signal.signal(signal.SIGABRT, signal.SIG_IGN); say(os.getpid())"
     started = start(f'{hang}; tell("READY=1"); signal.pause()', "--watchdog", "1")

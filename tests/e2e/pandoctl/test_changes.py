@@ -165,7 +165,7 @@ def test_a_restart_keeps_the_blocks_and_says_how_long_it_took(tmp_path):
         before = server.server_pid
         said = ctl("restart", "--yes").out
         assert re.fullmatch(
-            r"restarted in \d\.\d\d s: version (\S+), before \1; 3 of 3 blocks kept\n",
+            r"restarted in \d\.\d\d s: version (\S+), before \1; blocks 3, before 3\n",
             said,
         )
         assert server.server_pid != before

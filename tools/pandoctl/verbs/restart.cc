@@ -53,7 +53,7 @@ absl::Status Restart(const Context& context) {
   const absl::Duration pause = absl::Now() - begin;
   if (context.output.is_table()) {
     context.output.Print(absl::StrFormat(
-        "restarted in %.2f s: version %s, before %s; %d of %d blocks kept\n",
+        "restarted in %.2f s: version %s, before %s; blocks %d, before %d\n",
         absl::ToDoubleSeconds(pause), after.version(), before.version(),
         ReadyBlocks(after), ReadyBlocks(before)));
   } else {
