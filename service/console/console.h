@@ -23,9 +23,9 @@
 namespace pando {
 
 // Serves /console: a page that shows the cache live, and the JSON that the page
-// asks for (docs/console.md). It changes nothing in the cache, and copies the
-// tree in short parts. It never shows salts, and shows tokens only if Config
-// says so. Owned by Server; thread-safe.
+// asks for. It changes nothing in the cache, and copies the tree in short
+// parts. It never shows salts, and shows tokens only if Config says so. Owned by
+// Server; thread-safe.
 class Console {
  public:
   using Explain = std::function<absl::Status(const v1::ExplainMatchRequest&,
