@@ -24,8 +24,8 @@ namespace pando {
 
 // Serves /console: a page that shows the cache live, and the JSON that the page
 // asks for. It changes nothing in the cache, and copies the tree in short
-// parts. It never shows salts, and shows tokens only if Config says so. Owned by
-// Server; thread-safe.
+// parts. It never shows salts, and shows tokens only if Config says so. Owned
+// by Server; thread-safe.
 class Console {
  public:
   using Explain = std::function<absl::Status(const v1::ExplainMatchRequest&,
