@@ -11,8 +11,7 @@ constexpr auto kCodes = std::to_array<absl::StatusCode>(
      absl::StatusCode::kNotFound, absl::StatusCode::kResourceExhausted,
      absl::StatusCode::kFailedPrecondition, absl::StatusCode::kAborted,
      absl::StatusCode::kPermissionDenied, absl::StatusCode::kUnauthenticated,
-     absl::StatusCode::kUnimplemented, absl::StatusCode::kInternal,
-     absl::StatusCode::kUnavailable});
+     absl::StatusCode::kInternal, absl::StatusCode::kUnavailable});
 static_assert(kCodes.size() == kRpcCodeNames.size());
 
 // Returns the index of a code in kRpcCodeNames.

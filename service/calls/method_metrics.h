@@ -27,7 +27,7 @@ inline constexpr auto kRpcSeconds = std::to_array(
 inline constexpr auto kRpcCodeNames = std::to_array<std::string_view>(
     {"Unknown", "OK", "Canceled", "InvalidArgument", "NotFound",
      "ResourceExhausted", "FailedPrecondition", "Aborted", "PermissionDenied",
-     "Unauthenticated", "Unimplemented", "Internal", "Unavailable"});
+     "Unauthenticated", "Internal", "Unavailable"});
 
 // The counts of one method's calls on one transport.
 struct TransportFigures {
