@@ -39,7 +39,7 @@ QUOTAS = f"""
 quotas:
   - {{class: gold, extra_key: gold, cap_pages: {CAP_PAGES}, max_retention_seconds: 60}}
 block_quotas:
-  - {{name: small ones, label: "kind s"}}
+  - {{name: all kinds, label: "kind *"}}
 """
 GOLD = {"extra_key": "gold"}
 
