@@ -42,7 +42,7 @@ std::chrono::microseconds WatchdogOf(pid_t parent) {
   const bool is_for_another =
       watched != nullptr && watched != std::to_string(parent);
   if (is_for_another || time == nullptr) return {};
-  return std::chrono::microseconds(std::atoll(time));
+  return std::chrono::microseconds(std::strtoll(time, nullptr, 10));
 }
 
 // Asks the program for signs of life, for the keeper and for the keeper's
