@@ -56,7 +56,8 @@ absl::StatusOr<std::vector<uint32_t>> UsableNodes() {
   return absl::UnavailableError("Linux names no NUMA nodes");
 }
 
-absl::Status CheckNodesUsable(const std::vector<uint32_t>& nodes) {
+absl::StatusOr<std::vector<uint32_t>> UsableNodesOf(const std::string& list) {
+  ASSIGN_OR_RETURN(std::vector<uint32_t> nodes, NodesOf(list));
   ASSIGN_OR_RETURN(const std::vector<uint32_t> usable, UsableNodes());
   for (uint32_t node : nodes) {
     if (std::find(usable.begin(), usable.end(), node) != usable.end()) continue;
@@ -64,7 +65,7 @@ absl::Status CheckNodesUsable(const std::vector<uint32_t>& nodes) {
         absl::StrCat("NUMA node ", node, " cannot be used; usable are ",
                      absl::StrJoin(usable, ", ")));
   }
-  return absl::OkStatus();
+  return nodes;
 }
 
 absl::Status PlaceOnNodes(const UniqueFd& memory, uint64_t bytes,

@@ -17,8 +17,9 @@ absl::StatusOr<std::vector<uint32_t>> UsableNodes();
 // not such a list.
 absl::StatusOr<std::vector<uint32_t>> NodesOf(const std::string& list);
 
-// INVALID_ARGUMENT if this process may not use the memory of one of `nodes`.
-absl::Status CheckNodesUsable(const std::vector<uint32_t>& nodes);
+// The nodes of such a list, if this process may use the memory of each; else
+// INVALID_ARGUMENT.
+absl::StatusOr<std::vector<uint32_t>> UsableNodesOf(const std::string& list);
 
 // Says on which NUMA nodes the pages of shared memory go when a process first
 // touches them: on these in turn, or on others if these are full. Pages that

@@ -78,10 +78,12 @@ std::string Reloading() {
                       absl::ToUnixMicros(MonotonicNow()));
 }
 
-// What the server wants of the main thread, and what that does already.
+// The server wishes the main thread to do something by notifying one of these.
 struct Wishes {
   absl::Notification begin_anew;  // its open pool has taken a layout
   absl::Notification restart;
+  // The main thread sets this when it ends the process; it fulfils no wish
+  // then.
   std::atomic<bool> is_stopping = false;
 
   bool any() const {

@@ -5,7 +5,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
@@ -40,9 +39,7 @@ absl::Status CheckSocketFolder(const std::string& path) {
 
 absl::Status CheckNodes(const Options& options) {
   if (options.memory_nodes.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<uint32_t> nodes,
-                   NodesOf(options.memory_nodes));
-  return CheckNodesUsable(nodes);
+  return UsableNodesOf(options.memory_nodes).status();
 }
 
 absl::Status CheckSecrets(const Options& options) {

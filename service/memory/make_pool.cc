@@ -133,8 +133,7 @@ namespace {
 absl::Status PlaceBlocks(const Options& options, const HostMemory& memory) {
   if (!options.memory_nodes.empty()) {
     ASSIGN_OR_RETURN(const std::vector<uint32_t> nodes,
-                     NodesOf(options.memory_nodes));
-    RETURN_IF_ERROR(CheckNodesUsable(nodes));
+                     UsableNodesOf(options.memory_nodes));
     return PlaceOnNodes(memory.fd(), memory.bytes(), nodes);
   }
   const absl::StatusOr<std::vector<uint32_t>> nodes = UsableNodes();
