@@ -68,18 +68,45 @@ class ABSL_SCOPED_LOCKABLE PrefixCache::Hold {
   int64_t begin_ = 0;
 };
 
+namespace {
+
+std::unique_ptr<PageLedger> LedgerOf(const PrefixCache::Options& options) {
+  if (options.ledger.empty()) return nullptr;
+  return std::make_unique<PageLedger>(
+      PageLedger::Pool{.page_tokens = options.page_tokens,
+                       .capacity_pages = options.capacity_pages,
+                       .memory_id = options.ledger_pool},
+      options.ledger);
+}
+
+}  // namespace
+
 PrefixCache::PrefixCache(const Options& options)
     : options_(options),
       quotas_(options.quota_classes),
+      ledger_(LedgerOf(options)),
       parts_(options.page_tokens, options.capacity_pages,
              options.eviction_policy, &quotas_, options.reuse,
-             options.first_told_hit, options.blocks) {
+             options.first_told_hit, options.blocks, ledger_.get()) {
   parts_.sessions.SetLimits(options.session_limits);
   parts_.budget.SetQuotas(options.quota_classes);
   parts_.budget.SetWatermark(options.low_free_pages, options.high_free_pages);
+  if (ledger_ != nullptr && ledger_->is_of_before()) {
+    parts_.pool.Recover(parts_.tree.Recover());
+  }
 }
 
 PrefixCache::~PrefixCache() = default;
+
+void PrefixCache::NoteModel(const std::string& model) {
+  Hold hold(this);
+  if (ledger_ != nullptr) ledger_->SetModel(model);
+}
+
+std::string PrefixCache::KeptModel() {
+  Hold hold(this);
+  return ledger_ == nullptr ? "" : ledger_->model();
+}
 
 void PrefixCache::BeginDrain() {
   Hold hold(this);
@@ -91,7 +118,8 @@ Matching PrefixCache::Start(const MatchRequest& request) const {
 }
 
 Inserting PrefixCache::Start(const InsertRequest& request) const {
-  return Inserting(request, page_tokens());
+  return Inserting(request, page_tokens(),
+                   ledger_ == nullptr ? nullptr : &ledger_->arena());
 }
 
 Allocation PrefixCache::Start(const AllocateRequest& request) const {

@@ -23,6 +23,7 @@
 #include "core/match/allocation.h"
 #include "core/match/inserting.h"
 #include "core/match/matching.h"
+#include "core/nodes/page_ledger.h"
 #include "core/operators/invariants.h"
 #include "core/operators/tree_copy.h"
 #include "core/parts/cache_parts.h"
@@ -78,6 +79,11 @@ class PrefixCache {
     // contains the page.
     uint32_t first_told_hit = 0;
     BlockOptions blocks = {};
+    // Memory for the ledger of pages, which may outlive the process, and the id
+    // of the memory of pages that it describes (PageLedger::Pool::memory_id).
+    // If it is empty, there is no such ledger.
+    std::span<std::byte> ledger = {};
+    uint64_t ledger_pool = 0;
     // The cache calls this for each wait that ends without being cancelled:
     // outside the mutex, on the thread that ended the wait, perhaps before the
     // Match that began the wait has returned. It must be set if any match
@@ -264,6 +270,12 @@ class PrefixCache {
   // The first tokens of a node, at most `limit`; empty when it is gone.
   std::vector<Token> CopyTokens(NodeHandle handle, uint32_t limit);
 
+  // The configuration of the model that has computed the pages, as the ledger
+  // has it: NoteModel writes it there. KeptModel returns an empty text if there
+  // is none, or no ledger. REQUIRES: it has at most PageLedger::kMaxModelBytes.
+  void NoteModel(const std::string& model);
+  std::string KeptModel();
+
   // From now on nothing new is admitted: Match with a lock and Lock fail with
   // DRAINING, and so do Allocate, BlockCache::Acquire and BlockCache::Reserve
   // of a session that holds nothing. Only repeats still get their first answer.
@@ -302,6 +314,7 @@ class PrefixCache {
 
   const Options options_;
   const QuotaClasses quotas_;
+  const std::unique_ptr<PageLedger> ledger_;  // null: none
 
   absl::Mutex mutex_;
   CacheParts parts_ ABSL_GUARDED_BY(mutex_);

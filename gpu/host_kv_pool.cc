@@ -105,6 +105,14 @@ std::optional<bool> HostKvPool::IsHeldBy(WriterId writer) const {
       [writer](const HostMemory& shard) { return shard.IsHeldBy(writer); });
 }
 
+uint64_t HostKvPool::memory_id() const {
+  uint64_t id = 0;
+  for (const HostMemory& shard : memory_) {
+    id = (id ^ shard.id()) * 1'099'511'628'211 + 1;
+  }
+  return id;
+}
+
 absl::StatusOr<WriterId> HostKvPool::LastWriter() const {
   WriterId last(0);
   for (const HostMemory& shard : memory_) {

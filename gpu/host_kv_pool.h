@@ -36,6 +36,7 @@ class HostKvPool final : public KvPool {
   absl::StatusOr<UniqueFd> ExportShardTo(WriterId writer,
                                          uint32_t index) const override;
   std::optional<bool> IsHeldBy(WriterId writer) const override;
+  uint64_t memory_id() const override;
   absl::StatusOr<WriterId> LastWriter() const override;
   bool IsHeldByAnyUpTo(WriterId last) const override;
   absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()

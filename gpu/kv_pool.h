@@ -68,6 +68,10 @@ class KvPool {
   virtual absl::StatusOr<std::unique_ptr<PageChecksummer>> MakeChecksummer()
       const = 0;
 
+  // Names the memory of all shards: other memory that exists at the same time
+  // has another id. 0 if this kind of memory has none.
+  virtual uint64_t memory_id() const { return 0; }
+
   // The same as HostMemory's functions, over all shards: they are for memory
   // that was taken over from an earlier pandod.
   virtual absl::StatusOr<WriterId> LastWriter() const { return WriterId(0); }

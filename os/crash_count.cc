@@ -12,13 +12,14 @@ namespace {
 constexpr std::array<int, 6> kCrashes = {SIGABRT, SIGBUS,  SIGFPE,
                                          SIGILL,  SIGSEGV, SIGTRAP};
 
-std::atomic<uint32_t*> count = nullptr;
+std::array<std::atomic<uint32_t*>, kMaxCrashCounts> counts;
 // The actions that these signals had before.
 std::array<struct sigaction, kCrashes.size()> before;
 
 void Crash(int signal, siginfo_t* info, void* /*context*/) {
-  if (uint32_t* const counted = count.exchange(nullptr); counted != nullptr) {
-    ++*counted;
+  for (std::atomic<uint32_t*>& count : counts) {
+    uint32_t* const counted = count.exchange(nullptr);
+    if (counted != nullptr) ++*counted;
   }
   for (size_t i = 0; i < kCrashes.size(); ++i) {
     if (kCrashes[i] == signal) sigaction(signal, &before[i], nullptr);
@@ -30,8 +31,10 @@ void Crash(int signal, siginfo_t* info, void* /*context*/) {
 
 }  // namespace
 
-void CountCrashesIn(uint32_t* counted) {
-  count = counted;
+void CountCrashesIn(std::span<uint32_t* const> counted) {
+  for (size_t i = 0; i < kMaxCrashCounts; ++i) {
+    counts[i] = i < counted.size() ? counted[i] : nullptr;
+  }
   static std::once_flag once;
   std::call_once(once, [] {
     struct sigaction action = {};

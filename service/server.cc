@@ -9,13 +9,12 @@
 #include "base/default_socket.h"
 #include "base/status_macros.h"
 #include "core/blocks/block_ledger.h"
+#include "core/nodes/page_ledger.h"
 #include "core/operators/session_ends.h"
-#include "os/crash_count.h"
 #include "os/logging/log.h"
 #include "os/monotonic_clock.h"
 #include "os/random_id.h"
 #include "service/handlers/wire.h"
-#include "service/memory/kept_ledger.h"
 #include "service/memory/make_pool.h"
 #include "service/options/option_checks.h"
 #include "service/socket_group.h"
@@ -44,6 +43,34 @@ uint32_t StoringHit(const Options& options) {
   return options.tier_write == "first-hit" ? 1 : 2;
 }
 
+absl::Status OpenBlockLedger(KeptLedgers& ledgers, BlockOptions& blocks) {
+  const auto is_usable = [options = blocks](std::span<std::byte> bytes) mutable {
+    options.ledger = bytes;
+    return BlockLedger::IsOf(options);
+  };
+  ASSIGN_OR_RETURN(blocks.ledger,
+                   ledgers.Open({.name = "block-ledger",
+                                 .content = "blocks",
+                                 .bytes = BlockLedger::BytesFor(blocks),
+                                 .is_usable = is_usable}));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::span<std::byte>> OpenPageLedger(
+    KeptLedgers& ledgers, const PageLedger::Pool& pool) {
+  return ledgers.Open({.name = "page-ledger",
+                       .content = "pages",
+                       .bytes = PageLedger::BytesFor(pool),
+                       .is_usable = [pool](std::span<std::byte> bytes) {
+                         return PageLedger::IsOf(pool, bytes);
+                       }});
+}
+
+// Names the memory of the pages, their layout, and the model that fills them.
+uint64_t IdOfPages(const KvPool& pool, const std::string& model) {
+  return pool.memory_id() ^ Fingerprint(pool.layout(), model);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
@@ -65,23 +92,32 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
                    MakePool(options, open == nullptr ? kept : nullptr));
   ASSIGN_OR_RETURN(std::unique_ptr<HostMemory> block_memory,
                    MakeBlockMemory(options, *kept));
-  BlockOptions blocks = BlockOptionsOf(options);
-  std::unique_ptr<SharedMemory> ledger;
+  auto ledgers = std::make_unique<KeptLedgers>(kept);
+  CacheMemory memory{.blocks = BlockOptionsOf(options)};
   if (block_memory != nullptr) {
-    blocks.memory_id = block_memory->id();
-    ASSIGN_OR_RETURN(SharedMemory made, KeptLedger(blocks, *kept));
-    ledger = std::make_unique<SharedMemory>(std::move(made));
-    blocks.ledger = {ledger->data(), ledger->size()};
-    CountCrashesIn(&HeaderOf(blocks.ledger).crashes);
+    memory.blocks.memory_id = block_memory->id();
+    RETURN_IF_ERROR(OpenBlockLedger(*ledgers, memory.blocks));
   }
-  const bool has_ledger_of_before =
-      ledger != nullptr && BlockLedger::IsOf(blocks);
+  if (open == nullptr && IsPoolKept(options, *kept)) {
+    memory.pool = {.page_tokens = options.page_tokens,
+                   .capacity_pages = pool->capacity_pages(),
+                   .memory_id = IdOfPages(*pool, options.model)};
+    ASSIGN_OR_RETURN(memory.page_ledger,
+                     OpenPageLedger(*ledgers, memory.pool));
+  }
+  const EarlierWriters::Ledgers of_before{
+      .pages = PageLedger::IsOf(memory.pool, memory.page_ledger),
+      .blocks = !memory.blocks.ledger.empty() &&
+                BlockLedger::IsOf(memory.blocks)};
   std::unique_ptr<Server> server(new Server(
       options, kept, std::move(on_exit), std::move(on_restart), std::move(pool),
-      std::move(block_memory), std::move(ledger), blocks));
+      std::move(block_memory), std::move(ledgers), memory));
   server->open_pool_ = std::move(open);
-  server->FindEarlierWriters(has_ledger_of_before);
-  if (server->ledger_ != nullptr) BlockLedger::Complete(server->LedgerBytes());
+  server->FindEarlierWriters(of_before);
+  if (!memory.blocks.ledger.empty()) {
+    BlockLedger::Complete(memory.blocks.ledger);
+  }
+  if (!memory.page_ledger.empty()) PageLedger::Complete(memory.page_ledger);
   RETURN_IF_ERROR(server->MakeVerifier());
   ASSIGN_OR_RETURN(server->socket_group_, SocketGroup(options.socket_group));
   RETURN_IF_ERROR(server->MakeAccessControl());
@@ -93,7 +129,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   RETURN_IF_ERROR(server->StartLanes());
   RETURN_IF_ERROR(server->StartRpc());
   RETURN_IF_ERROR(server->StartHttp());
-  if (server->ledger_ != nullptr) HeaderOf(server->LedgerBytes()).starts = 0;
+  server->ledgers_->Serves();
   if (server->open_pool_ == nullptr) kept->ForgetRest();
   Log(LogLevel::kInfo, "pandod serves",
       {{"socket", options.socket},
@@ -113,7 +149,7 @@ Server::Server(const Options& options, KeptDescriptors* kept,
                std::function<void()> on_exit, std::function<bool()> on_restart,
                std::unique_ptr<KvPool> pool,
                std::unique_ptr<HostMemory> block_memory,
-               std::unique_ptr<SharedMemory> ledger, const BlockOptions& blocks)
+               std::unique_ptr<KeptLedgers> ledgers, const CacheMemory& memory)
     : options_(options),
       kept_(kept),
       on_exit_(std::move(on_exit)),
@@ -121,7 +157,7 @@ Server::Server(const Options& options, KeptDescriptors* kept,
       epoch_(RandomId()),
       pool_(std::move(pool)),
       block_memory_(std::move(block_memory)),
-      ledger_(std::move(ledger)),
+      ledgers_(std::move(ledgers)),
       cache_({.page_tokens = options.page_tokens,
               .capacity_pages = pool_->capacity_pages(),
               .eviction_policy = options.eviction_policy,
@@ -131,7 +167,9 @@ Server::Server(const Options& options, KeptDescriptors* kept,
               .quota_classes = options.quotas,
               .session_limits = SessionLimitsOf(options),
               .first_told_hit = StoringHit(options),
-              .blocks = blocks,
+              .blocks = memory.blocks,
+              .ledger = memory.page_ledger,
+              .ledger_pool = memory.pool.memory_id,
               .on_wait_over =
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
@@ -172,10 +210,6 @@ Server::~Server() {
   }
   memory_.reset();
   attachments_.reset();
-  if (ledger_ == nullptr) return;
-  CountCrashesIn(nullptr);
-  // This is an end in order, whether the server has served or not.
-  HeaderOf(LedgerBytes()).starts = 0;
 }
 
 absl::Status Server::MakeVerifier() {
@@ -187,16 +221,12 @@ absl::Status Server::MakeVerifier() {
   return absl::OkStatus();
 }
 
-void Server::FindEarlierWriters(bool has_ledger_of_before) {
+void Server::FindEarlierWriters(EarlierWriters::Ledgers of_before) {
   cache_.SetSessionLimits({});
   earlier_writers_ = std::make_unique<EarlierWriters>(
-      &cache_, &blocks_, *pool_, block_memory_.get(), has_ledger_of_before,
+      &cache_, &blocks_, *pool_, block_memory_.get(), of_before,
       options_.quarantine);
   cache_.SetSessionLimits(SessionLimitsOf(options_));
-}
-
-std::span<std::byte> Server::LedgerBytes() const {
-  return {ledger_->data(), ledger_->size()};
 }
 
 absl::Status Server::StartKvEvents() {
@@ -310,9 +340,14 @@ void Server::MakeServices() {
               },
           .restart = kept_->has_keeper() ? on_restart_ : nullptr});
 
+  pool_service_->set_on_model([this](const std::string& digest) {
+    cache_.NoteModel(digest);
+    if (tiers_ != nullptr) tiers_->SetModel(digest);
+  });
+  if (const std::string model = cache_.KeptModel(); !model.empty()) {
+    pool_service_->TakeModel(model);
+  }
   if (tiers_ != nullptr) {
-    pool_service_->set_on_model(
-        [this](const std::string& digest) { tiers_->SetModel(digest); });
     admin_service_->set_loader(tiers_->loads());
     admin_service_->set_tiers(tiers_.get());
   }
@@ -351,12 +386,7 @@ void Server::MakeServices() {
   rpc_.AddTimer(kHousekeepingPeriod, [this] { RunHousekeeping(); });
   watermark_timer_ =
       rpc_.AddTimer(WatermarkPeriod(), [this] { watermark_step_->Request(); });
-  if (ledger_ != nullptr) {
-    rpc_.AddTimer(kSteadyTime, [this] {
-      CountCrashesIn(nullptr);
-      HeaderOf(LedgerBytes()).crashes = 0;
-    });
-  }
+  rpc_.AddTimer(kSteadyTime, [this] { ledgers_->IsSteady(); });
   check_timer_ = rpc_.AddTimer(options_.check_invariants_every,
                                [this] { check_step_->Request(); });
 }

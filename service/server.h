@@ -6,12 +6,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/block_cache.h"
+#include "core/nodes/page_ledger.h"
 #include "core/prefix_cache.h"
 #include "events/routers/kv_events.h"
 #include "gpu/host_memory.h"
@@ -36,6 +38,7 @@
 #include "service/lane/lane_server.h"
 #include "service/memory/attachments.h"
 #include "service/memory/earlier_writers.h"
+#include "service/memory/kept_ledger.h"
 #include "service/memory/memory_socket.h"
 #include "service/memory/open_pool.h"
 #include "service/memory/page_verifier.h"
@@ -90,10 +93,18 @@ class Server {
   }
 
  private:
+  // The memory that the cache takes over from an earlier pandod, if there is
+  // any.
+  struct CacheMemory {
+    BlockOptions blocks;
+    PageLedger::Pool pool = {};
+    std::span<std::byte> page_ledger = {};
+  };
+
   Server(const Options& options, KeptDescriptors* kept,
          std::function<void()> on_exit, std::function<bool()> on_restart,
          std::unique_ptr<KvPool> pool, std::unique_ptr<HostMemory> block_memory,
-         std::unique_ptr<SharedMemory> ledger, const BlockOptions& blocks);
+         std::unique_ptr<KeptLedgers> ledgers, const CacheMemory& memory);
 
   // Tells sessions, watchers of health and waiting matches that nothing new is
   // admitted.
@@ -103,9 +114,7 @@ class Server {
   void Apply(const OptionChanges& changes);
   absl::Status MakeVerifier();
   // Puts in quarantine what workers of the earlier pandod may still use.
-  void FindEarlierWriters(bool has_ledger_of_before);
-  // Returns the bytes of the ledger. REQUIRES: there is a ledger.
-  std::span<std::byte> LedgerBytes() const;
+  void FindEarlierWriters(EarlierWriters::Ledgers of_before);
   UnixSocket SocketAt(const std::string& path, std::string kept_name) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();
@@ -152,7 +161,7 @@ class Server {
   const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
   const std::unique_ptr<HostMemory> block_memory_;  // null: there is none
-  const std::unique_ptr<SharedMemory> ledger_;      // with block_memory_
+  const std::unique_ptr<KeptLedgers> ledgers_;
   std::atomic<bool> is_draining_ = false;
   std::atomic<uint64_t> turns_ = 0;
   RpcMetrics rpc_metrics_;

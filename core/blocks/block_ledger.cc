@@ -10,38 +10,11 @@
 namespace pando {
 namespace {
 
-constexpr uint64_t RoundUpToPage(uint64_t bytes) {
-  return (bytes + kLedgerPage - 1) / kLedgerPage * kLedgerPage;
-}
-
-LedgerText TextOf(const std::optional<std::string>& text) {
-  LedgerText out = {};
-  if (!text.has_value()) return out;
-  CHECK(text->size() <= LedgerText::kMaxBytes);
-  out.is_set = 1;
-  out.bytes = static_cast<uint16_t>(text->size());
-  std::memcpy(out.data, text->data(), text->size());
-  return out;
-}
-
-std::string StringOf(const LedgerText& text) {
-  return {text.data, std::min<size_t>(text.bytes, LedgerText::kMaxBytes)};
-}
-
-std::optional<std::string> OptionalOf(const LedgerText& text) {
-  if (text.is_set == 0) return std::nullopt;
-  return StringOf(text);
-}
-
-// The FNV-1a hash of the facts. A kind whose facts are damaged is not taken
-// over.
+// A kind whose facts are damaged is not taken over.
 uint32_t CheckOf(const KindFacts& facts, uint32_t number) {
-  uint32_t hash = 2'166'136'261 ^ number;
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(&facts);
-  for (size_t i = offsetof(KindFacts, generation); i < sizeof(facts); ++i) {
-    hash = (hash ^ bytes[i]) * 16'777'619;
-  }
-  return hash;
+  return CheckOfBytes(std::as_bytes(std::span(&facts, 1))
+                          .subspan(offsetof(KindFacts, generation)),
+                      number);
 }
 
 // Offsets of the parts of a ledger, and their sizes, in bytes.
@@ -58,11 +31,11 @@ Layout LayoutOf(const BlockOptions& options) {
       std::min(options.extent_bytes / kPlaceBytes, kMaxBlocksOfExtent);
   Layout layout;
   layout.extents_at =
-      kLedgerPage + RoundUpToPage(kMaxKinds * sizeof(KindFacts));
+      kLedgerPage + RoundUpToLedgerPage(kMaxKinds * sizeof(KindFacts));
   layout.records_at =
-      layout.extents_at + RoundUpToPage(extents * sizeof(ExtentFacts));
+      layout.extents_at + RoundUpToLedgerPage(extents * sizeof(ExtentFacts));
   layout.records_bytes =
-      RoundUpToPage(slots * (sizeof(BlockRecord) + kMaxKeyBytes));
+      RoundUpToLedgerPage(slots * (sizeof(BlockRecord) + kMaxKeyBytes));
   layout.bytes = layout.records_at + extents * layout.records_bytes;
   return layout;
 }
@@ -75,8 +48,9 @@ uint64_t BlockLedger::BytesFor(const BlockOptions& options) {
 
 bool BlockLedger::IsOf(const BlockOptions& options) {
   if (options.ledger.size() != BytesFor(options)) return false;
-  const LedgerHeader& header = HeaderOf(options.ledger);
-  return header.magic == kLedgerMagic &&
+  const auto& header =
+      *reinterpret_cast<const BlockLedgerHeader*>(options.ledger.data());
+  return header.start.magic == kBlockLedgerMagic &&
          header.memory_bytes == options.memory_bytes &&
          header.extent_bytes == options.extent_bytes &&
          header.memory_id == options.memory_id;
@@ -84,7 +58,7 @@ bool BlockLedger::IsOf(const BlockOptions& options) {
 
 void BlockLedger::Complete(std::span<std::byte> ledger) {
   StoresBefore();
-  HeaderOf(ledger).magic = kLedgerMagic;
+  StartOf(ledger).magic = kBlockLedgerMagic;
 }
 
 BlockLedger::BlockLedger(const BlockOptions& options) {
@@ -96,22 +70,22 @@ BlockLedger::BlockLedger(const BlockOptions& options) {
     memory = static_cast<std::byte*>(own_.get());
     CHECK(memory != nullptr);
   }
-  header_ = reinterpret_cast<LedgerHeader*>(memory);
+  header_ = reinterpret_cast<BlockLedgerHeader*>(memory);
   kinds_ = reinterpret_cast<KindFacts*>(memory + kLedgerPage);
   extents_ = reinterpret_cast<ExtentFacts*>(memory + layout.extents_at);
   records_ = memory + layout.records_at;
   records_bytes_ = layout.records_bytes;
-  if (header_->magic == kLedgerMagic) {
+  if (header_->start.magic == kBlockLedgerMagic) {
     CHECK(IsOf(options));
     is_of_before_ = true;
-    ++header_->recoveries;
+    ++header_->start.recoveries;
     header_->kind_cells = std::min(header_->kind_cells, kMaxKinds);
   } else {
     header_->memory_bytes = options.memory_bytes;
     header_->extent_bytes = options.extent_bytes;
     header_->memory_id = options.memory_id;
   }
-  ++header_->starts;
+  ++header_->start.starts;
   for (uint32_t cell = kind_cells(); cell-- > 0;) {
     if (!KindIn(cell).has_value()) free_cells_.push_back(cell);
   }
@@ -130,10 +104,10 @@ uint32_t BlockLedger::AddKind(const BlockKind& kind) {
   facts.shards = kind.spec.shards;
   facts.shard_bytes = kind.spec.shard_bytes;
   facts.is_bigram = kind.spec.ns.bigram;
-  facts.extra_key = TextOf(kind.spec.ns.extra_key);
-  facts.cache_salt = TextOf(kind.spec.ns.cache_salt);
-  facts.identity = TextOf(kind.spec.identity);
-  facts.label = TextOf(kind.spec.label);
+  facts.extra_key = LedgerText::Of(kind.spec.ns.extra_key);
+  facts.cache_salt = LedgerText::Of(kind.spec.ns.cache_salt);
+  facts.identity = LedgerText::Of(kind.spec.identity);
+  facts.label = LedgerText::Of(kind.spec.label);
   facts.check = CheckOf(facts, kind.number.value());
   StoresBefore();
   facts.number = kind.number.value();
@@ -153,11 +127,11 @@ std::optional<BlockKind> BlockLedger::KindIn(uint32_t cell) const {
   }
   return BlockKind{.number = KindNumber(facts.number),
                    .generation = facts.generation,
-                   .spec = {.ns = {.extra_key = OptionalOf(facts.extra_key),
-                                   .cache_salt = OptionalOf(facts.cache_salt),
+                   .spec = {.ns = {.extra_key = facts.extra_key.optional(),
+                                   .cache_salt = facts.cache_salt.optional(),
                                    .bigram = facts.is_bigram != 0},
-                            .identity = StringOf(facts.identity),
-                            .label = StringOf(facts.label),
+                            .identity = facts.identity.text(),
+                            .label = facts.label.text(),
                             .key_bytes = facts.key_bytes,
                             .shard_bytes = facts.shard_bytes,
                             .shards = facts.shards}};

@@ -1,7 +1,6 @@
 #ifndef PANDO_CORE_BLOCKS_BLOCK_LEDGER_H_
 #define PANDO_CORE_BLOCKS_BLOCK_LEDGER_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,24 +9,18 @@
 #include <span>
 #include <vector>
 
-#include "core/blocks/ledger_layout.h"
+#include "core/blocks/block_ledger_layout.h"
 #include "core/requests/block_requests.h"
 
 namespace pando {
 
-// The ledger: plain facts about blocks, extents and kinds, without pointers and
-// without anything that can be computed from the rest. It is the only place of
-// the records of blocks. If its memory outlives the process, the blocks do,
-// too: the next process builds its indexes from the ledger
-// (BlockTable::Recover).
+// The ledger of blocks, extents and kinds (core/requests/ledger.h), which is the
+// only place of the records of blocks. BlockTable::Recover builds the indexes.
 //
-// The process may die between any two stores. Therefore the fact that makes
-// other facts valid is stored after them, and is cleared before they change.
-// Such facts are the number of a kind, the kind of an extent, the number of its
-// used slots, and the state of a block. StoresBefore keeps the compiler from
-// reordering these stores. If a block is ready, its key and its bytes are
-// right. The rest of its record may be slightly out of date, which at worst
-// misplaces it in the order of eviction.
+// The facts that make others valid are the number of a kind, the kind of an
+// extent, the number of its used slots, and the state of a block. If a block is
+// ready, its key and its bytes are right. The rest of its record may be
+// slightly out of date, which at worst misplaces it in the order of eviction.
 //
 // Owned by BlockTable; not thread-safe.
 class BlockLedger {
@@ -53,7 +46,7 @@ class BlockLedger {
   // Whether it took over the ledger of an earlier process.
   bool is_of_before() const { return is_of_before_; }
   // How many processes have taken this ledger over.
-  uint64_t recoveries() const { return header_->recoveries; }
+  uint64_t recoveries() const { return header_->start.recoveries; }
 
   ExtentFacts& extent(uint32_t number) const { return extents_[number]; }
   // Where the records of an extent are. They do not move when another kind gets
@@ -71,18 +64,12 @@ class BlockLedger {
   uint32_t kind_cells() const { return header_->kind_cells; }
   std::optional<BlockKind> KindIn(uint32_t cell) const;
 
-  // A barrier for the compiler: stores before this call happen before stores
-  // after it.
-  static void StoresBefore() {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-  }
-
  private:
   struct Freeing {
     void operator()(void* memory) const { std::free(memory); }
   };
   std::unique_ptr<void, Freeing> own_;
-  LedgerHeader* header_ = nullptr;
+  BlockLedgerHeader* header_ = nullptr;
   KindFacts* kinds_ = nullptr;
   ExtentFacts* extents_ = nullptr;
   std::byte* records_ = nullptr;

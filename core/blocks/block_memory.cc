@@ -39,10 +39,10 @@ BlockNumber BlockMemory::Take(Kind& kind, std::string_view key) {
   ExtentFacts& facts = ledger_->extent(number);
   BlockRecord& record = *std::construct_at(&At(block));
   record.generation = facts.generation;
-  BlockLedger::StoresBefore();
+  StoresBefore();
   std::memcpy(KeyBytes(block), key.data(), key.size());
   if (slot == facts.used_slots) {
-    BlockLedger::StoresBefore();
+    StoresBefore();
     ++facts.used_slots;
   }
   return block;
@@ -66,7 +66,7 @@ void BlockMemory::Free(BlockNumber block) {
 void BlockMemory::FreeExtent(uint32_t number) {
   Extent& extent = extents_[number];
   ledger_->extent(number).kind = 0;
-  BlockLedger::StoresBefore();
+  StoresBefore();
   if (extent.room_position != Extent::kNone) RemoveFromRoom(extent);
   RemoveExtent(number);
   NextGeneration(number);
@@ -83,7 +83,7 @@ void BlockMemory::GiveExtent(Kind& kind) {
   // Records that other kinds left in the extent are not valid any more.
   ExtentFacts& facts = ledger_->extent(number);
   facts.used_slots = 0;
-  BlockLedger::StoresBefore();
+  StoresBefore();
   facts.kind = kind.info.number.value();
 }
 

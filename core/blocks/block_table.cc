@@ -113,7 +113,7 @@ uint32_t BlockTable::Link(Kind& kind, BlockNumber block, BlockNumber previous) {
     return links;
   }
   record.previous = previous;
-  BlockLedger::StoresBefore();  // the old generation does not fit the new block
+  StoresBefore();  // the old generation does not fit the new block
   record.previous_generation = At(previous).generation;
   Change(kind, previous, [](BlockRecord& r) { ++r.followers; });
   return links;
@@ -154,7 +154,7 @@ bool BlockTable::Publish(BlockNumber block) {
   ++kind.counters.published;
   Change(kind, block, [&](BlockRecord& r) {
     r.stamp = use_;
-    BlockLedger::StoresBefore();
+    StoresBefore();
     r.set_state(BlockState::kReady);
   });
   Unhold(block);

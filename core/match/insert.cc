@@ -87,7 +87,8 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
   const std::span<const PageId> added = request.pages.subspan(existing);
   if (existing > 0) {
     segment = SegmentRef::Copy(
-        TokensOf(segment).subspan(existing * parts.page_tokens()), added);
+        TokensOf(segment).subspan(existing * parts.page_tokens()), added,
+        parts.tree.arena());
   }
   Node& parent = position.node == nullptr
                      ? *parts.tree.FindOrMakeNamespace(request.ns).root
@@ -263,7 +264,8 @@ absl::Status CheckAlignment(const InsertRequest& request, uint32_t lookahead,
 }
 
 SegmentRef MakeSegment(const InsertRequest& request, const InsertSource& source,
-                       uint32_t page_tokens, size_t first_page, size_t pages) {
+                       uint32_t page_tokens, SegmentArena* arena,
+                       size_t first_page, size_t pages) {
   if (pages == 0) return SegmentRef();
   const size_t begin = first_page * page_tokens;
   const size_t end =
@@ -277,14 +279,16 @@ SegmentRef MakeSegment(const InsertRequest& request, const InsertSource& source,
   return SegmentRef::Copy(
       part(source.prompt.remaining().first(request.prompt_tokens), 0),
       part(request.tokens, request.prompt_tokens),
-      request.pages.subspan(first_page, pages));
+      request.pages.subspan(first_page, pages), arena);
 }
 
 absl::StatusOr<SegmentRef> MakeSegment(const InsertRequest& request,
                                        const InsertSource& source,
-                                       uint32_t page_tokens) {
+                                       uint32_t page_tokens,
+                                       SegmentArena* arena) {
   RETURN_IF_ERROR(CheckAlignment(request, source.lookahead, page_tokens));
-  return MakeSegment(request, source, page_tokens, 0, request.pages.size());
+  return MakeSegment(request, source, page_tokens, arena, 0,
+                     request.pages.size());
 }
 
 absl::Status Publish(CacheParts& parts, const InsertRequest& request,

@@ -63,15 +63,17 @@ absl::Status CheckAlignment(const InsertRequest& request, uint32_t lookahead,
                             uint32_t page_tokens);
 
 // Copies tokens and page ids of `pages` pages of an insert, from its page
-// number `first_page` on.
+// number `first_page` on, into `arena` (SegmentRef::Copy).
 SegmentRef MakeSegment(const InsertRequest& request, const InsertSource& source,
-                       uint32_t page_tokens, size_t first_page, size_t pages);
+                       uint32_t page_tokens, SegmentArena* arena,
+                       size_t first_page, size_t pages);
 
 // Copies all whole pages of an insert; returns an empty reference if there is
 // none. Fails as CheckAlignment does.
 absl::StatusOr<SegmentRef> MakeSegment(const InsertRequest& request,
                                        const InsertSource& source,
-                                       uint32_t page_tokens);
+                                       uint32_t page_tokens,
+                                       SegmentArena* arena);
 
 // In a bigram namespace, INVALID_FIELD unless `first`, the first token of the
 // insert, is the last token of the prefix before it.

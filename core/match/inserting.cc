@@ -9,9 +9,11 @@
 
 namespace pando {
 
-Inserting::Inserting(const InsertRequest& request, uint32_t page_tokens)
+Inserting::Inserting(const InsertRequest& request, uint32_t page_tokens,
+                     SegmentArena* arena)
     : request_(request),
       page_tokens_(page_tokens),
+      arena_(arena),
       stage_(request.anchor == LockId() && request.request_id == RequestId() &&
                      !has_many_pages()
                  ? Stage::kPublish
@@ -36,12 +38,13 @@ void Inserting::Prepare() {
   if (!status_.ok()) return;
   if (stage_ == Stage::kPublish) {
     absl::StatusOr<SegmentRef> segment =
-        MakeSegment(request_, source_, page_tokens_);
+        MakeSegment(request_, source_, page_tokens_, arena_);
     status_ = segment.status();
     if (segment.ok()) segment_ = *std::move(segment);
   } else if (stage_ == Stage::kParts ||
              (stage_ == Stage::kCheck && !is_past_cached_)) {
-    segment_ = MakeSegment(request_, source_, page_tokens_, next_, PartPages());
+    segment_ = MakeSegment(request_, source_, page_tokens_, arena_, next_,
+                           PartPages());
   }
 }
 

@@ -29,7 +29,9 @@ class Inserting final : public SteppedWork {
  public:
   // The memory that the request refers to must outlive this; only its tokens
   // may go once the last step is done or Abandon was called.
-  Inserting(const InsertRequest& request, uint32_t page_tokens);
+  // `arena` is where segments are made, see SegmentRef::Copy.
+  Inserting(const InsertRequest& request, uint32_t page_tokens,
+            SegmentArena* arena);
 
   void Prepare() override;
   bool Step(CacheParts& parts) override;
@@ -68,6 +70,7 @@ class Inserting final : public SteppedWork {
 
   InsertRequest request_;
   const uint32_t page_tokens_;
+  SegmentArena* const arena_;
   Stage stage_;
   InsertSource source_;
   SegmentRef segment_;

@@ -10,16 +10,56 @@
 
 namespace pando {
 
-PagePool::PagePool(uint32_t capacity, uint32_t quota_classes)
-    : records_(capacity), reserved_(quota_classes) {
-  CHECK(capacity >= 2);
-  records_[0].state = PageState::kPadding;
+PagePool::PagePool(uint32_t capacity, uint32_t quota_classes,
+                   std::span<PageRecord> ledger, bool is_of_before)
+    : own_records_(ledger.empty() ? capacity : 0),
+      records_(ledger.empty() ? std::span(own_records_) : ledger),
+      reserved_(quota_classes) {
+  CHECK(capacity >= 2 && records_.size() == capacity);
   counts_[static_cast<size_t>(PageState::kPadding)] = 1;
-  counts_[static_cast<size_t>(PageState::kFree)] = capacity - 1;
   free_.reserve(capacity - 1);
+  records_[0].state = PageState::kPadding;
+  if (is_of_before) return;
   for (uint32_t id = capacity - 1; id > 0; --id) {
-    records_[id].position = static_cast<uint32_t>(free_.size());
-    free_.emplace_back(id);
+    records_[id].state = PageState::kFree;
+    AddFree(PageId(id));
+  }
+}
+
+void PagePool::AddFree(PageId page) {
+  Record(page).position = static_cast<uint32_t>(free_.size());
+  free_.push_back(page);
+  ++counts_[static_cast<size_t>(PageState::kFree)];
+}
+
+void PagePool::Recover(const std::vector<bool>& is_cached) {
+  for (uint32_t id = capacity() - 1; id > 0; --id) {
+    const PageId page(id);
+    PageRecord& record = Record(page);
+    record.is_marked = false;
+    record.quota_class = 0;
+    if (is_cached[id]) {
+      record.state = PageState::kSealed;
+      ++counts_[static_cast<size_t>(PageState::kSealed)];
+    } else if (record.state == PageState::kReserved ||
+               record.state == PageState::kQuarantined) {
+      earlier_.push_back(page);
+    } else {
+      ++record.generation;
+      record.state = PageState::kFree;
+      AddFree(page);
+    }
+  }
+}
+
+void PagePool::TakeEarlier(PageOwner& owner) {
+  for (PageId page : std::exchange(earlier_, {})) {
+    PageRecord& record = Record(page);
+    record.state = PageState::kReserved;
+    record.position = static_cast<uint32_t>(owner.pages.size());
+    owner.pages.push_back(page);
+    ++counts_[static_cast<size_t>(PageState::kReserved)];
+    ++reserved_[0];
   }
 }
 

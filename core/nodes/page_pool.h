@@ -43,6 +43,18 @@ struct PageOwner {
   std::vector<PageId> pages;
 };
 
+// What PagePool knows of a page. Plain data, which may be in a PageLedger.
+struct PageRecord {
+  uint32_t generation = 0;
+  // The place of a reserved page in the list of its owner, or of a free page in
+  // the list of free pages.
+  uint32_t position = 0;
+  uint16_t quota_class = 0;  // reserved pages only
+  PageState state = PageState::kFree;
+  // Scratch of PagePool::CheckReserved, which looks for repeated pages.
+  bool is_marked = false;
+};
+
 // Knows the state of each page, and the quota class that a reserved page counts
 // for. It handles page ids only; the bytes are in the KvPool.
 //
@@ -53,8 +65,12 @@ struct PageOwner {
 // owner, a free page its place in the list of free pages.
 class PagePool {
  public:
-  // `capacity` counts page 0; at least 2.
-  PagePool(uint32_t capacity, uint32_t quota_classes);
+  // `capacity` counts page 0; at least 2. Its records are in `ledger`, or in
+  // memory of its own if that is empty. REQUIRES: a ledger has `capacity`
+  // records and outlives this. If the records are of an earlier process, Recover
+  // must be called before anything else.
+  PagePool(uint32_t capacity, uint32_t quota_classes,
+           std::span<PageRecord> ledger = {}, bool is_of_before = false);
 
   uint32_t capacity() const { return static_cast<uint32_t>(records_.size()); }
   uint32_t count(PageState state) const {
@@ -98,6 +114,13 @@ class PagePool {
   // list and appends them to `quarantined`.
   void Quarantine(PageOwner& owner, size_t most,
                   std::vector<PageId>& quarantined);
+  // Takes over the records of an earlier process, in which the pages for which
+  // `is_cached` is true are in the tree. The pages that were reserved or in
+  // quarantine are reserved until TakeEarlier; all others are free.
+  void Recover(const std::vector<bool>& is_cached);
+  // Gives `owner` the pages that were reserved or in quarantine, once.
+  void TakeEarlier(PageOwner& owner);
+
   // Frees quarantined pages.
   void FreeQuarantined(std::span<const PageId> pages);
 
@@ -122,17 +145,6 @@ class PagePool {
  private:
   friend class DamagedCache;  // tests break what AppendViolations finds
 
-  struct PageRecord {
-    uint32_t generation = 0;
-    // The place of a reserved page in the list of its owner, or of a free page
-    // in the list of free pages.
-    uint32_t position = 0;
-    uint16_t quota_class = 0;  // reserved pages only
-    PageState state = PageState::kFree;
-    // Scratch of CheckReserved, which looks for repeated pages.
-    bool is_marked = false;
-  };
-
   PageRecord& Record(PageId page) { return records_[page.value()]; }
   const PageRecord& Record(PageId page) const { return records_[page.value()]; }
   // The error with which CheckReserved refuses this page.
@@ -140,13 +152,17 @@ class PagePool {
   // Changes the state of the pages, which is `from`, and the counts with it.
   void Move(std::span<const PageId> pages, PageState from, PageState to);
   void Free(std::span<const PageId> pages, PageState from);
+  // Makes a page free that had no record.
+  void AddFree(PageId page);
   // Takes the page off the owner's list. The caller changes its state.
   void TakeFromOwner(PageOwner& owner, PageId page);
 
-  std::vector<PageRecord> records_;
+  std::vector<PageRecord> own_records_;
+  const std::span<PageRecord> records_;
   std::vector<PageId> free_;  // a stack: what was freed last is warm
   std::array<uint32_t, kPageStates> counts_{};
   std::vector<uint32_t> reserved_;  // by quota class
+  std::vector<PageId> earlier_;     // see TakeEarlier
   CacheAudit* audit_ = nullptr;
 };
 

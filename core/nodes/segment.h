@@ -2,12 +2,14 @@
 #define PANDO_CORE_NODES_SEGMENT_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 
 #include "base/ids.h"
+#include "core/nodes/segment_arena.h"
 
 namespace pando {
 
@@ -15,40 +17,67 @@ namespace pando {
 // core/reuse/prefix_hash.h. It is 0 while it is not known.
 using PagePrint = uint32_t;
 
+// What the ledger knows of a segment in the tree, beside its tokens and page
+// ids (see PageLedger). Plain data.
+struct SegmentFacts {
+  // The check of the next six fields; 0: the segment is in no tree.
+  uint32_t check = 0;
+  uint32_t token_count = 0;
+  uint32_t page_count = 0;
+  uint32_t namespace_cell = 0;
+  // The page before the first one, and how many pages there are before it in
+  // its prefix; page 0 if there is none.
+  PageId before;
+  uint32_t depth_pages = 0;
+  // How many pages the slices still contain; the others were evicted.
+  uint32_t used_pages = 0;
+  // How many of those are in locked nodes. They are the first ones.
+  uint32_t locked_pages = 0;
+  // Of the node with the last of the slices that was used: how it was used, as
+  // in Node.
+  uint32_t hit_count = 0;
+  int32_t priority = 0;
+  uint64_t last_access = 0;
+
+  // Where the segment is in the tree.
+  struct Place {
+    uint32_t namespace_cell;
+    PageId before;
+    uint32_t depth_pages;
+  };
+};
+
 // A run of whole pages: the tokens that spell them and their page ids, in one
 // allocation. Nodes hold slices of a segment, so that splitting a node copies
 // nothing. SegmentRef makes a segment, and frees it with its last reference.
 // Tokens and page ids never change, so any thread with a reference may read
-// them. The prints belong to the cache and need its mutex.
+// them. The prints and the other facts belong to the cache and need its mutex.
 class Segment {
  public:
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
-  uint32_t page_count() const { return page_count_; }
-  // How many pages the slices still contain; the others were evicted.
-  uint32_t used_pages() const { return used_pages_; }
+  uint32_t page_count() const { return facts_.page_count; }
+  uint32_t used_pages() const { return facts_.used_pages; }
   const Token* tokens() const {
     return reinterpret_cast<const Token*>(this + 1);
   }
-  uint32_t token_count() const { return token_count_; }
+  uint32_t token_count() const { return facts_.token_count; }
   const PageId* pages() const {
-    return reinterpret_cast<const PageId*>(tokens() + token_count_);
+    return reinterpret_cast<const PageId*>(tokens() + token_count());
   }
+  const SegmentFacts& facts() const { return facts_; }
   // The print of each page, kept by ReuseLearner; null if there are no prints.
   const PagePrint* prints() const { return prints_.get(); }
 
  private:
   friend class SegmentRef;
-  Segment(uint32_t token_count, uint32_t page_count)
-      : used_pages_(page_count),
-        token_count_(token_count),
-        page_count_(page_count) {}
+  Segment(const SegmentFacts& facts, SegmentArena* arena)
+      : facts_(facts), arena_(arena) {}
 
+  SegmentFacts facts_;  // first: SegmentArena needs its check there
   std::atomic<uint32_t> references_ = 1;
-  uint32_t used_pages_;  // guarded by the cache's mutex, as are the prints
-  const uint32_t token_count_;
-  const uint32_t page_count_;
+  SegmentArena* const arena_;  // where it is; null: on the heap
   std::unique_ptr<PagePrint[]> prints_;
 };
 
@@ -58,15 +87,22 @@ class SegmentRef {
  public:
   SegmentRef() = default;
   // Makes a segment with copies of `tokens` and of the ids `pages` of the pages
-  // that they spell.
+  // that they spell. It is in `arena`, which outlives it; if that is null or
+  // has no room, it is on the heap, and the ledger does not have it.
   static SegmentRef Copy(std::span<const Token> tokens,
-                         std::span<const PageId> pages) {
-    return Copy(tokens, {}, pages);
+                         std::span<const PageId> pages,
+                         SegmentArena* arena = nullptr) {
+    return Copy(tokens, {}, pages, arena);
   }
   // The same for tokens in two runs.
   static SegmentRef Copy(std::span<const Token> first_tokens,
                          std::span<const Token> more_tokens,
-                         std::span<const PageId> pages);
+                         std::span<const PageId> pages,
+                         SegmentArena* arena = nullptr);
+  // Takes over the segment in a cell of an earlier process. None if its facts
+  // are damaged, or if it was in no tree.
+  static SegmentRef TakeOver(std::byte* cell, size_t bytes,
+                             SegmentArena* arena);
 
   SegmentRef(const SegmentRef& other) : segment_(other.segment_) {
     if (segment_ != nullptr) {
@@ -83,8 +119,21 @@ class SegmentRef {
 
   const Segment& operator*() const { return *segment_; }
   const Segment* operator->() const { return segment_; }
+  // Notes that the segment is in the tree, with all its pages. From now on the
+  // next process may take it over. Does nothing if it is on the heap.
+  void Publish(const SegmentFacts::Place& place);
+  // Notes that it has left the tree, although there may be other references.
+  void Withdraw();
   // Counts `pages` of the segment as evicted.
-  void NoteEvicted(uint32_t pages) { segment_->used_pages_ -= pages; }
+  void NoteEvicted(uint32_t pages);
+  // Counts `pages` of the segment as locked, or as unlocked.
+  void NoteLocked(uint32_t pages) { segment_->facts_.locked_pages += pages; }
+  void NoteUnlocked(uint32_t pages) { segment_->facts_.locked_pages -= pages; }
+  void NoteUsed(uint64_t last_access, uint32_t hit_count, int32_t priority) {
+    segment_->facts_.last_access = last_access;
+    segment_->facts_.hit_count = hit_count;
+    segment_->facts_.priority = priority;
+  }
   // Returns the prints of its pages; if there are none, makes them with the
   // value 0, not known.
   PagePrint* MakePrints();

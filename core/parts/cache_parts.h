@@ -2,6 +2,7 @@
 #define PANDO_CORE_PARTS_CACHE_PARTS_H_
 
 #include <cstdint>
+#include <span>
 
 #include "absl/status/status.h"
 #include "base/ids.h"
@@ -10,6 +11,7 @@
 #include "core/eviction/eviction_policy.h"
 #include "core/eviction/quota_classes.h"
 #include "core/journal/cache_journal.h"
+#include "core/nodes/page_ledger.h"
 #include "core/nodes/page_pool.h"
 #include "core/parts/page_budget.h"
 #include "core/sessions/pending_pages.h"
@@ -24,14 +26,16 @@ namespace pando {
 // parts is a function of all CacheParts: it changes them (match.h, insert.h),
 // or takes them const and only reads (explanation.h, listings.h, tree_copy.h).
 struct CacheParts {
-  // `classes` outlives this.
+  // `classes` and `ledger` outlive this; `ledger` is null if there is none.
   CacheParts(uint32_t page_tokens, uint32_t capacity_pages,
              EvictionPolicyKind policy, const QuotaClasses* classes,
              const ReuseOptions& reuse, uint32_t first_told_hit,
-             const BlockOptions& block_options)
+             const BlockOptions& block_options, PageLedger* ledger)
       : quota_classes(*classes),
-        tree(page_tokens, capacity_pages - 1, policy, classes, reuse),
-        pool(capacity_pages, classes->count()),
+        tree(page_tokens, capacity_pages - 1, policy, classes, reuse, ledger),
+        pool(capacity_pages, classes->count(),
+             ledger == nullptr ? std::span<PageRecord>() : ledger->records(),
+             ledger != nullptr && ledger->is_of_before()),
         journal(capacity_pages, classes->count(), first_told_hit),
         pending(&tree, capacity_pages),
         blocks(block_options) {}

@@ -43,6 +43,7 @@ struct Namespace {
   const std::shared_ptr<const NamespaceKey> key;  // shared with events
   const NamespaceNumber number;
   const uint32_t quota_class;  // index in QuotaClasses
+  const uint32_t ledger_cell;  // PageLedger::kNoCell: it is not in the ledger
   Node* root = nullptr;
   uint32_t evictable_pages = 0;
   uint32_t protected_pages = 0;

@@ -24,11 +24,12 @@ void AppendPages(std::span<const PageId> from, std::vector<PageId>& to) {
 
 RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
                      EvictionPolicyKind policy, const QuotaClasses* classes,
-                     const ReuseOptions& reuse)
+                     const ReuseOptions& reuse, PageLedger* ledger)
     : page_tokens_(page_tokens),
       max_pages_(max_pages),
       quota_classes_(classes),
       reuse_(reuse),
+      ledger_(ledger),
       index_(page_tokens, &nodes_),
       classes_(classes->count()) {
   if (reuse_.learns_always) MakeLearner();
@@ -59,10 +60,17 @@ Namespace& RadixTree::FindOrMakeNamespace(const NamespaceKey& key) {
   if (Namespace* const known = FindNamespace(key); known != nullptr) {
     return *known;
   }
+  return MakeNamespace(key, ledger_ == nullptr ? PageLedger::kNoCell
+                                               : ledger_->AddNamespace(key));
+}
+
+Namespace& RadixTree::MakeNamespace(const NamespaceKey& key,
+                                    uint32_t ledger_cell) {
   Namespace& ns = namespaces_.New(
       Namespace{.key = std::make_shared<const NamespaceKey>(key),
                 .number = NamespaceNumber(++namespaces_created_),
-                .quota_class = quota_classes_->ClassOf(key)});
+                .quota_class = quota_classes_->ClassOf(key),
+                .ledger_cell = ledger_cell});
   ns.root = &NewNode(ns);
   namespaces_by_key_.Add(absl::HashOf(key), Slab<Namespace>::IndexOf(ns));
   namespaces_by_number_[ns.number] = &ns;
@@ -73,6 +81,7 @@ Namespace& RadixTree::FindOrMakeNamespace(const NamespaceKey& key) {
 void RadixTree::Prune(Namespace& ns) {
   if (!ns.root->is_leaf() || ns.root->is_locked()) return;
   if (IsAudited(*ns.root)) audit_->Remove(*ns.root);
+  if (ledger_ != nullptr) ledger_->RemoveNamespace(ns.ledger_cell);
   nodes_.Delete(Slab<Node>::HandleOf(*ns.root));
   namespaces_by_number_.erase(ns.number);
   namespaces_by_key_.Remove(absl::HashOf(*ns.key),
@@ -196,8 +205,14 @@ Node& RadixTree::Split(Node& node, uint32_t pages) {
 }
 
 Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
+  Node& leaf = Attach(parent, std::move(segment), use);
+  Touch(leaf, use);
+  return leaf;
+}
+
+Node& RadixTree::Attach(Node& parent, SegmentRef segment, const Use& use) {
   Node& leaf = NewNode(*parent.ns);
-  leaf.page_count = segment->page_count();
+  leaf.page_count = segment->used_pages();
   leaf.segment = std::move(segment);
   leaf.priority = use.priority;
   if (parent.has_ended) ForgetEnd(parent);
@@ -206,6 +221,7 @@ Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
     const AuditedChange change(*this, parent);
     AddChild(parent, leaf);
   }
+  PublishSegment(leaf);
   if (IsAudited(leaf)) {
     audit_->Add(leaf);
     audit_->AddPages(leaf.pages());
@@ -219,8 +235,16 @@ Node& RadixTree::AddLeaf(Node& parent, SegmentRef segment, const Use& use) {
   } else {
     OrderOf(leaf).Add(leaf);
   }
-  Touch(leaf, use);
   return leaf;
+}
+
+void RadixTree::PublishSegment(Node& node) const {
+  if (node.ns->ledger_cell == PageLedger::kNoCell) return;
+  const Node& parent = *node.parent;
+  node.segment.Publish(
+      {.namespace_cell = node.ns->ledger_cell,
+       .before = parent.is_root() ? kPaddingPage : parent.pages().back(),
+       .depth_pages = node.depth_pages});
 }
 
 void RadixTree::SplitIntoParts(Node& leaf, RequestFacts* request) {
@@ -263,7 +287,7 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
     if (n->has_ended) ForgetEnd(*n);
     n->last_access = now_;
     n->used_at = time_;
-    n->hit_count += use.is_hit;
+    n->hit_count = std::max(n->hit_count + use.is_hit, use.least_hits);
     n->priority = std::max(n->priority, use.priority);
     if (learner_ != nullptr) learner_->BeginUse(*n, use.request);
   }
@@ -271,6 +295,7 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
     learner_->EndUse(*n);
   }
   OrderOf(node).AfterUse(node);
+  node.segment.NoteUsed(now_, node.hit_count, node.priority);
 }
 
 void RadixTree::Lock(Node& node) {
@@ -282,6 +307,7 @@ void RadixTree::Lock(Node& node) {
     if (n->lock_count++ > 0) break;  // the nodes above it are locked, too
     if (n->is_root()) break;
     order.Remove(*n);
+    n->segment.NoteLocked(n->page_count);
     pages += n->page_count;
   }
   if (pages > 0) CountPages(*node.ns, -int64_t{pages}, pages);
@@ -298,11 +324,15 @@ Node* RadixTree::Unlock(Node& node, uint32_t& steps) {
     if (--next->lock_count > 0 || next->is_root()) break;
     next->last_access = now_;
     next->used_at = time_;
+    next->segment.NoteUnlocked(next->page_count);
     if (learner_ != nullptr) learner_->BeginUse(*next, nullptr);
     pages += next->page_count;
     // The parent counted this node as a locked child. Its count stays the same,
     // because it now counts the moved lock instead.
     next = next->parent;
+  }
+  if (next != &node && !node.is_root()) {
+    node.segment.NoteUsed(now_, node.hit_count, node.priority);
   }
   ChangingOrder& order = OrderOf(node);
   for (Node* n = &node; n != next; n = n->parent) {

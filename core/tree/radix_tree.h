@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -20,6 +21,7 @@
 #include "core/nodes/cache_audit.h"
 #include "core/nodes/child_index.h"
 #include "core/nodes/node.h"
+#include "core/nodes/page_ledger.h"
 #include "core/nodes/slab.h"
 #include "core/nodes/steady_index.h"
 #include "core/requests/namespace.h"
@@ -45,6 +47,8 @@ inline TreePosition EndOf(Node& node) { return {&node, node.page_count}; }
 // How a prefix was used.
 struct Use {
   bool is_hit = false;  // whether Node::hit_count counts the use
+  // Node::hit_count becomes at least this.
+  uint32_t least_hits = 0;
   // The nodes' priority becomes at least this.
   int32_t priority = std::numeric_limits<int32_t>::min();
   // The request that uses it; null: nothing to learn from.
@@ -79,10 +83,23 @@ struct ReuseOptions {
 class RadixTree {
  public:
   // `page_tokens` is the number of units in a page, `max_pages` the most pages
-  // that the tree can ever hold. `classes` outlives the tree.
+  // that the tree can ever hold. `classes` and `ledger` outlive the tree. If
+  // `ledger` is not null, the tree keeps its segments and namespaces there.
   RadixTree(uint32_t page_tokens, uint32_t max_pages, EvictionPolicyKind policy,
-            const QuotaClasses* classes, const ReuseOptions& reuse = {});
+            const QuotaClasses* classes, const ReuseOptions& reuse = {},
+            PageLedger* ledger = nullptr);
   ~RadixTree();
+
+  // Adds what an earlier process has left in the ledger, in its order of
+  // eviction, but without locks, hints and what was learnt. Segments whose
+  // facts cannot be true are dropped. Returns for each page whether it is
+  // cached. REQUIRES: the tree is new, and the ledger is of before.
+  std::vector<bool> Recover();
+  // Returns, once, the nodes that the earlier process had locked and whose
+  // children it had not; nothing may change between Recover and this call.
+  std::vector<Node*> TakeEarlierLocked() {
+    return std::exchange(earlier_locked_, {});
+  }
 
   // Returns a namespace, or null if it does not exist.
   Namespace* FindNamespace(const NamespaceKey& key) const;
@@ -191,6 +208,10 @@ class RadixTree {
   void SetPolicy(EvictionPolicyKind policy);
 
   uint32_t page_tokens() const { return page_tokens_; }
+  // Where new segments should be; null: on the heap.
+  SegmentArena* arena() const {
+    return ledger_ == nullptr ? nullptr : &ledger_->arena();
+  }
   uint32_t evictable_pages() const { return evictable_pages_; }
   uint32_t protected_pages() const { return protected_pages_; }
   // Evictable and protected pages of a class.
@@ -274,7 +295,24 @@ class RadixTree {
   uint32_t CommonPages(const Node& node, uint32_t first_page,
                        const Token* tokens, uint32_t pages,
                        uint32_t known) const;
+  Namespace& MakeNamespace(const NamespaceKey& key, uint32_t ledger_cell);
   Node& NewNode(Namespace& ns);
+  // Adds a new leaf, as AddLeaf does, without using it.
+  Node& Attach(Node& parent, SegmentRef segment, const Use& use);
+  // Tells the ledger where the segment of `node` is. REQUIRES: the node has its
+  // first pages.
+  void PublishSegment(Node& node) const;
+  // The namespaces of the ledger, by cell; null where there is none.
+  std::vector<Namespace*> RecoverNamespaces();
+  std::vector<SegmentRef> RecoverSegments(
+      const std::vector<Namespace*>& namespaces);
+  // Where a segment of the ledger begins, if that is in the tree by now.
+  // `leaves` has the last node of each segment so far, and `segment_of` says
+  // which of them contains a page.
+  std::optional<TreePosition> FindPlace(
+      const Segment& segment, const Namespace& ns,
+      std::span<Node* const> leaves,
+      std::span<const uint32_t> segment_of) const;
   // Splits a node: makes a new parent for it, with its first `pages` pages, and
   // returns that parent.
   Node& Split(Node& node, uint32_t pages);
@@ -340,6 +378,7 @@ class RadixTree {
   const uint32_t max_pages_;
   const QuotaClasses* const quota_classes_;
   const ReuseOptions reuse_;
+  PageLedger* const ledger_;
   EvictionPolicyKind policy_ = EvictionPolicyKind::kLru;
   EvictionPolicyKind wanted_ = EvictionPolicyKind::kLru;
   // Whether the order of policy_ uses Node::older and newer.
@@ -362,6 +401,7 @@ class RadixTree {
   uint64_t nodes_created_ = 0;
   uint64_t now_ = 0;  // counts accesses
   bool has_loaded_ = false;
+  std::vector<Node*> earlier_locked_;
   uint32_t time_ = 0;
   uint32_t evictable_pages_ = 0;
   uint32_t protected_pages_ = 0;

@@ -138,19 +138,24 @@ void RadixTree::RemoveLeaf(Node& leaf, bool is_evicted) {
 // left use less than half of their segment, each gets a segment of its own, so
 // that evicted tokens do not stay in memory. Copies no more than was evicted.
 void RadixTree::RepackAround(Node& node) {
-  const Segment* shared = &*node.segment;
+  SegmentRef shared = node.segment;
   if (shared->used_pages() * 2 > shared->page_count()) return;
-  for (Node* n = &node; !n->is_root() && &*n->segment == shared;
+  for (Node* n = &node; !n->is_root() && &*n->segment == &*shared;
        n = n->parent) {
     const size_t tokens =
         SpelledTokens(n->ns->lookahead(), n->page_count, page_tokens_);
     SegmentRef own =
-        SegmentRef::Copy({n->tokens(page_tokens_), tokens}, n->pages());
+        SegmentRef::Copy({n->tokens(page_tokens_), tokens}, n->pages(), arena());
     const std::span<const PagePrint> prints = n->prints();
     if (!prints.empty()) std::ranges::copy(prints, own.MakePrints());
     n->segment = std::move(own);
     n->first_page = 0;
+    n->segment.NoteUsed(n->last_access, n->hit_count, n->priority);
+    if (n->is_locked()) n->segment.NoteLocked(n->page_count);
+    PublishSegment(*n);
   }
+  // Until here both are in the ledger, and Recover takes the larger one.
+  shared.Withdraw();
 }
 
 }  // namespace pando

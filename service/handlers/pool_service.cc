@@ -16,6 +16,7 @@ namespace pando {
 namespace {
 
 constexpr size_t kMaxModelDigestBytes = 256;
+static_assert(kMaxModelDigestBytes <= PageLedger::kMaxModelBytes);
 
 }  // namespace
 
@@ -64,10 +65,7 @@ absl::Status PoolService::AttachPool(const v1::AttachPoolRequest& request,
   ASSIGN_OR_RETURN(
       const AttachToken token,
       memory_->IssueToken({.session = session}, call.caller().peer));
-  if (model_digest_.empty() && !digest.empty()) {
-    model_digest_ = digest;
-    if (on_model_ != nullptr) on_model_(digest);
-  }
+  if (model_digest_.empty() && !digest.empty()) TakeModel(digest);
   response.set_token(token.data(), token.size());
   response.set_memory_socket(memory_->path());
   return absl::OkStatus();
@@ -83,6 +81,11 @@ absl::Status PoolService::AttachOpen(const v1::AttachPoolRequest& request,
   }
   response.set_takes_layout(true);
   return absl::OkStatus();
+}
+
+void PoolService::TakeModel(const std::string& digest) {
+  model_digest_ = digest;
+  if (on_model_ != nullptr) on_model_(digest);
 }
 
 absl::Status PoolService::CheckModelDigest(const std::string& digest) const {

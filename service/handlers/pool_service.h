@@ -45,6 +45,9 @@ class PoolService {
   void set_on_model(std::function<void(const std::string&)> on_model) {
     on_model_ = std::move(on_model);
   }
+  // Notes that the pool has KV of this model already, as if a worker had stated
+  // it.
+  void TakeModel(const std::string& digest);
   // Adds the methods of the data path that this service carries out.
   void AddMethodsTo(DataPath& data_path);
   // Serves all its methods over gRPC. REQUIRES: AddMethodsTo(data_path) was

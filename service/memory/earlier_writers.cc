@@ -8,6 +8,7 @@
 
 #include "absl/time/time.h"
 #include "core/operators/earlier_blocks.h"
+#include "core/operators/earlier_pages.h"
 #include "core/operators/rest_reservation.h"
 #include "core/operators/session_ends.h"
 #include "os/logging/log.h"
@@ -58,7 +59,7 @@ void ReserveAllBlocks(BlockCache& blocks, SessionId session) {
 EarlierWriters::EarlierWriters(PrefixCache* cache, BlockCache* blocks,
                                const KvPool& pool,
                                const HostMemory* block_memory,
-                               bool has_ledger_of_before,
+                               Ledgers of_before,
                                absl::Duration quarantine)
     : cache_(cache), time_(std::max(quarantine, kShortestTime)) {
   last_ = pool.LastWriter().value_or(WriterId(0));
@@ -67,7 +68,9 @@ EarlierWriters::EarlierWriters(PrefixCache* cache, BlockCache* blocks,
     if (of_blocks.value() > last_.value()) last_ = of_blocks;
   }
   const auto maps_pool = [&pool, this] { return pool.IsHeldByAnyUpTo(last_); };
-  if (maps_pool()) {
+  if (of_before.pages) {
+    TakeEarlierPages(maps_pool);
+  } else if (maps_pool()) {
     Withhold(Reserve(
         [this](SessionId session) { cache_->Run(RestReservation(session)); },
         maps_pool));
@@ -76,13 +79,28 @@ EarlierWriters::EarlierWriters(PrefixCache* cache, BlockCache* blocks,
   const auto maps_blocks = [block_memory, this] {
     return block_memory->IsHeldByAnyUpTo(last_);
   };
-  if (has_ledger_of_before) {
+  if (of_before.blocks) {
     TakeEarlierBlocks(maps_blocks);
   } else if (maps_blocks()) {
     Withhold(Reserve(
         [blocks](SessionId session) { ReserveAllBlocks(*blocks, session); },
         maps_blocks));
   }
+}
+
+void EarlierWriters::TakeEarlierPages(std::function<bool()> is_mapped) {
+  Withheld reserved = Open(is_mapped);
+  Withheld locked = Open(std::move(is_mapped));
+  const EarlierPages earlier =
+      cache_->Run(EarlierPages(reserved.session, locked.session));
+  Log(LogLevel::kInfo, "pages of the pandod before are taken over",
+      {{"pages", earlier.cached()},
+       {"reserved", earlier.reserved()},
+       {"locks", earlier.locks()}});
+  WithholdIf(earlier.reserved(), std::move(reserved));
+  // A session that is lost loses its locks, so this one lives.
+  locked.until = earlier.locks() > 0 ? MonotonicNow() + time_ : absl::InfinitePast();
+  withheld_.push_back(std::move(locked));
 }
 
 void EarlierWriters::TakeEarlierBlocks(std::function<bool()> is_mapped) {
@@ -98,6 +116,10 @@ void EarlierWriters::TakeEarlierBlocks(std::function<bool()> is_mapped) {
       std::move(is_mapped));
   Log(LogLevel::kInfo, "blocks of the pandod before are taken over",
       {{"blocks", ready}, {"in_use", in_use}});
+  WithholdIf(in_use, std::move(taken));
+}
+
+void EarlierWriters::WithholdIf(size_t in_use, Withheld taken) {
   if (in_use > 0 && taken.is_mapped()) return Withhold(std::move(taken));
   cache_->CloseSession(taken.session);
   cache_->Run(SessionEnds());
@@ -106,12 +128,17 @@ void EarlierWriters::TakeEarlierBlocks(std::function<bool()> is_mapped) {
 EarlierWriters::Withheld EarlierWriters::Reserve(
     const std::function<void(SessionId)>& reserve,
     std::function<bool()> is_mapped) {
+  Withheld opened = Open(std::move(is_mapped));
+  reserve(opened.session);
+  return opened;
+}
+
+EarlierWriters::Withheld EarlierWriters::Open(std::function<bool()> is_mapped) {
   const SessionId session(RandomId());
   const SessionNumber number = cache_->OpenSession(
       session, "workers of the pandod before", /*is_internal=*/true);
   // pandod knows that there are such workers, but not which processes they are.
   cache_->AttachSession(session, std::nullopt).IgnoreError();
-  reserve(session);
   return {session, number, std::move(is_mapped)};
 }
 
@@ -130,7 +157,7 @@ void EarlierWriters::Withhold(Withheld reserved) {
 
 void EarlierWriters::Check() {
   std::erase_if(withheld_, [this](const Withheld& each) {
-    if (each.is_mapped()) return false;
+    if (each.is_mapped() && MonotonicNow() < each.until) return false;
     // This has no effect if the quarantine is over already, by its time or by
     // an operator's call.
     cache_->CloseSession(each.session);

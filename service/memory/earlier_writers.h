@@ -1,6 +1,7 @@
 #ifndef PANDO_SERVICE_MEMORY_EARLIER_WRITERS_H_
 #define PANDO_SERVICE_MEMORY_EARLIER_WRITERS_H_
 
+#include <cstddef>
 #include <functional>
 #include <vector>
 
@@ -16,9 +17,10 @@ namespace pando {
 // The workers of an earlier pandod, which may still map memory that this pandod
 // has taken over. They may still write to what they had reserved, and read what
 // they had locked. Therefore these pages and blocks are in quarantine until
-// none of these workers maps the memory any more. For blocks, the ledger tells
-// which ones they are. For pages, and for blocks without a ledger, that
-// knowledge died with the earlier pandod, so all of them are in quarantine.
+// none of these workers maps the memory any more. A ledger tells which ones they
+// are; the locks on pages ended with the earlier pandod's sessions. Without a
+// ledger that knowledge died with the earlier pandod, so all pages or blocks are
+// in quarantine.
 //
 // Workers unmap the memory when they find their session lost. An idle worker
 // may not look, so the quarantine also ends after a time in which each worker
@@ -28,13 +30,18 @@ namespace pando {
 // polling thread.
 class EarlierWriters {
  public:
+  // Says of which memory the cache has taken over the earlier pandod's ledger.
+  struct Ledgers {
+    bool pages = false;
+    bool blocks = false;
+  };
+
   // Puts what earlier workers may use in quarantine, for `quarantine` or a
   // minute, whichever is longer. All pointers and `pool` outlive it.
-  // `block_memory` is null if there is none; `has_ledger_of_before` says
-  // whether the cache has taken over the earlier pandod's ledger of blocks.
-  // REQUIRES: the cache limits no session meanwhile (the caller lifts limits).
+  // `block_memory` is null if there is none. REQUIRES: the cache limits no
+  // session meanwhile (the caller lifts limits).
   EarlierWriters(PrefixCache* cache, BlockCache* blocks, const KvPool& pool,
-                 const HostMemory* block_memory, bool has_ledger_of_before,
+                 const HostMemory* block_memory, Ledgers of_before,
                  absl::Duration quarantine);
 
   // Returns the highest writer number of these workers, or 0 if there are none.
@@ -45,12 +52,13 @@ class EarlierWriters {
   void Check();
 
  private:
-  // Pages or blocks in quarantine. They are held by an internal session that is
-  // lost.
+  // Pages or blocks in quarantine, held by an internal session that is lost; or
+  // locked prefixes, held by an internal session that lives.
   struct Withheld {
     SessionId session;
     SessionNumber number;
     std::function<bool()> is_mapped;
+    absl::Time until = absl::InfiniteFuture();
   };
 
   // Opens an internal session and has `reserve` reserve pages or blocks for it.
@@ -58,9 +66,13 @@ class EarlierWriters {
                    std::function<bool()> is_mapped);
   // Puts what the session holds in quarantine.
   void Withhold(Withheld reserved);
-  // Takes the blocks that the ledger shows as in use. Puts them in quarantine
-  // if an earlier worker maps the memory, else frees them.
+  // Take what the ledger shows as in use. They put it in quarantine if an
+  // earlier worker maps the memory, else they free it.
+  void TakeEarlierPages(std::function<bool()> is_mapped);
   void TakeEarlierBlocks(std::function<bool()> is_mapped);
+  // Opens an internal session.
+  Withheld Open(std::function<bool()> is_mapped);
+  void WithholdIf(size_t in_use, Withheld taken);
 
   PrefixCache* const cache_;
   const absl::Duration time_;

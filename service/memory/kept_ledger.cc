@@ -1,18 +1,17 @@
 #include "service/memory/kept_ledger.h"
 
-#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/blocks/block_ledger.h"
+#include "core/requests/ledger.h"
+#include "os/crash_count.h"
 #include "os/logging/log.h"
 
 namespace pando {
 namespace {
 
-constexpr char kLedger[] = "block-ledger";
-// A ledger with so many crashes or failed starts is given up. Its header counts
+// A ledger with so many crashes or failed starts is given up. Its start counts
 // them.
 constexpr uint32_t kMaxCrashes = 3;
 constexpr uint32_t kMaxStarts = 3;
@@ -21,52 +20,82 @@ std::span<std::byte> BytesOf(const SharedMemory& memory) {
   return {memory.data(), memory.size()};
 }
 
-absl::Status CheckUsable(const SharedMemory& memory, BlockOptions blocks) {
-  blocks.ledger = BytesOf(memory);
-  if (!BlockLedger::IsOf(blocks)) {
+absl::Status CheckUsable(std::span<std::byte> bytes,
+                         const KeptLedgers::Ledger& ledger) {
+  if (bytes.size() < sizeof(LedgerStart) || !ledger.is_usable(bytes)) {
     return absl::FailedPreconditionError(
-        "it tells of other memory or other extents, is of another version, or "
-        "was not whole");
+        "their ledger tells of other memory or of another layout, is of "
+        "another version, or was not whole");
   }
-  const LedgerHeader& header = HeaderOf(blocks.ledger);
-  if (header.crashes >= kMaxCrashes) {
+  const LedgerStart& start = StartOf(bytes);
+  if (start.crashes >= kMaxCrashes) {
     return absl::FailedPreconditionError(absl::StrCat(
-        header.crashes, " pandods crashed soon after their start"));
+        start.crashes, " pandods crashed soon after their start"));
   }
-  if (header.starts >= kMaxStarts) {
+  if (start.starts >= kMaxStarts) {
     return absl::FailedPreconditionError(absl::StrCat(
-        header.starts, " pandods in a row died before they could serve"));
+        start.starts, " pandods in a row died before they could serve"));
   }
   return absl::OkStatus();
 }
 
 // Makes the ledger invalid. The keeper may not forget it, and from now on the
-// block memory changes without it, so no later pandod may take it over.
-void Spoil(const SharedMemory& memory) {
-  if (memory.size() >= sizeof(LedgerHeader)) {
-    HeaderOf(BytesOf(memory)).magic = 0;
-  }
+// memory that it describes changes without it, so no later pandod may take it
+// over.
+void Spoil(std::span<std::byte> bytes) {
+  if (bytes.size() >= sizeof(LedgerStart)) StartOf(bytes).magic = 0;
 }
 
 }  // namespace
 
-absl::StatusOr<SharedMemory> KeptLedger(const BlockOptions& blocks,
-                                        KeptDescriptors& kept) {
-  if (UniqueFd fd = kept.Take(kLedger); fd.valid()) {
+absl::StatusOr<std::span<std::byte>> KeptLedgers::Open(const Ledger& ledger) {
+  if (UniqueFd fd = kept_->Take(ledger.name); fd.valid()) {
     absl::StatusOr<SharedMemory> taken = SharedMemory::Adopt(std::move(fd));
     const absl::Status usable =
-        taken.ok() ? CheckUsable(*taken, blocks) : taken.status();
-    if (usable.ok()) return taken;
-    if (taken.ok()) Spoil(*taken);
-    Log(LogLevel::kWarning, "the kept blocks are not used",
+        taken.ok() ? CheckUsable(BytesOf(*taken), ledger) : taken.status();
+    if (usable.ok()) {
+      ledgers_.push_back(*std::move(taken));
+      CountCrashes();
+      return BytesOf(ledgers_.back());
+    }
+    if (taken.ok()) Spoil(BytesOf(*taken));
+    Log(LogLevel::kWarning,
+        absl::StrCat("the kept ", ledger.content, " are not used"),
         {{"reason", usable.message()}});
   }
-  ASSIGN_OR_RETURN(
-      SharedMemory made,
-      SharedMemory::Create("pando-ledger", BlockLedger::BytesFor(blocks),
-                           SharedMemory::Peers::kMayWrite));
-  kept.Keep(kLedger, made.fd());
-  return made;
+  ASSIGN_OR_RETURN(SharedMemory made,
+                   SharedMemory::Create("pando-ledger", ledger.bytes,
+                                        SharedMemory::Peers::kMayWrite));
+  kept_->Keep(ledger.name, made.fd());
+  ledgers_.push_back(std::move(made));
+  CountCrashes();
+  return BytesOf(ledgers_.back());
+}
+
+KeptLedgers::~KeptLedgers() {
+  CountCrashesIn({});
+  Serves();
+}
+
+void KeptLedgers::Serves() {
+  for (const SharedMemory& ledger : ledgers_) {
+    StartOf(BytesOf(ledger)).starts = 0;
+  }
+}
+
+void KeptLedgers::IsSteady() {
+  CountCrashesIn({});
+  for (const SharedMemory& ledger : ledgers_) {
+    StartOf(BytesOf(ledger)).crashes = 0;
+  }
+}
+
+void KeptLedgers::CountCrashes() const {
+  std::vector<uint32_t*> counts;
+  for (const SharedMemory& ledger : ledgers_) {
+    counts.push_back(&StartOf(BytesOf(ledger)).crashes);
+  }
+  CountCrashesIn(counts);
 }
 
 }  // namespace pando

@@ -119,6 +119,11 @@ absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options,
       });
 }
 
+bool IsPoolKept(const Options& options, const KeptDescriptors& kept) {
+  return kept.has_keeper() && options.has_pool &&
+         options.pool_memory != "cuda" && options.mover_socket.empty();
+}
+
 absl::Status CheckBlockMemoryFits(const Options& options) {
   ASSIGN_OR_RETURN(const uint64_t memory, MemoryLimit());
   if (options.memory <= memory) return absl::OkStatus();

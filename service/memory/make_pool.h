@@ -27,6 +27,8 @@ absl::Status CheckGpus(const Options& options);
 // pandod.
 absl::StatusOr<std::unique_ptr<KvPool>> MakePool(Options& options,
                                                  KeptDescriptors* kept);
+// Whether the memory of such a pool outlives this process.
+bool IsPoolKept(const Options& options, const KeptDescriptors& kept);
 
 // Makes the block memory in the same way; returns null if the options ask for
 // none. Sets options.memory if they leave the size open: to the size of the

@@ -295,7 +295,7 @@ TEST(BlockKillTest, AnyBytesInALedgerLeaveTheCacheWhole) {
       }
     }
     std::vector<size_t> used;
-    for (size_t i = sizeof(LedgerHeader); i < ledger.size(); ++i) {
+    for (size_t i = sizeof(BlockLedgerHeader); i < ledger.size(); ++i) {
       if (ledger[i] != std::byte{0}) used.push_back(i);
     }
     for (uint64_t changes = 1 + random() % 40; changes-- > 0;) {

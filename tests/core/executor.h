@@ -44,6 +44,8 @@ class Executor {
   uint64_t failed() const { return failed_; }
   CacheCounters counters() { return real_.Stats().counters; }
   PrefixCache& real() { return real_; }
+  // All cached pages, as the reference knows them.
+  EventMirror::Pages Cached() const;
   // The reference's index, which has all cached prefixes.
   const ReferenceIndex& cached() const { return model_.index(); }
 

@@ -203,15 +203,19 @@ void Executor::CompareEvents(EventMirror& mirror) {
     differences_.Add(impossible);
   }
   if (!is_all) return;
+  if (mirror.pages() != Cached()) {
+    differences_.Add("events: they tell of other pages than are cached");
+  }
+}
+
+EventMirror::Pages Executor::Cached() const {
   EventMirror::Pages cached;
   for (const auto& [ns, pages] : model_.index().namespaces()) {
     for (const auto& [units, page] : pages) {
       cached.emplace(page.id, Place{ns, units});
     }
   }
-  if (mirror.pages() != cached) {
-    differences_.Add("events: they tell of other pages than are cached");
-  }
+  return cached;
 }
 
 void Executor::CompareWaitsOver() {

@@ -1,5 +1,5 @@
 // Random programs must give the same answers on PrefixCache as on the naive
-// reference. PANDO_TEST_SEED sets the seed (default 1). PANDO_TEST_OPERATIONS
+// reference, and the next process on the ledger must have what was cached. PANDO_TEST_SEED sets the seed (default 1). PANDO_TEST_OPERATIONS
 // sets the total number of operations.
 
 #include <algorithm>
@@ -10,10 +10,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/operators/earlier_pages.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/environment.h"
+#include "tests/core/event_mirror.h"
 #include "tests/core/executor.h"
+#include "tests/core/ledger_memory.h"
 #include "tests/core/program_grid.h"
 
 namespace pando::program {
@@ -35,6 +38,17 @@ std::string Listing(const std::vector<Operation>& program) {
   return out.str();
 }
 
+EventMirror::Pages CachedIn(PrefixCache& cache, uint32_t page_tokens) {
+  EventMirror mirror(page_tokens);
+  cache.StartEvents();
+  std::vector<RawEvent> events;
+  for (bool is_all = false; !is_all;) {
+    is_all = cache.TakeEvents(events);
+    EXPECT_THAT(mirror.Apply(events), IsEmpty());
+  }
+  return mirror.pages();
+}
+
 // The policy, the page size, whether most prompts are bigram ones, and whether
 // there are quotas.
 using Param = std::tuple<EvictionPolicyKind, uint32_t, bool, bool>;
@@ -48,7 +62,9 @@ class ModelTest : public testing::TestWithParam<Param> {
     const auto capacity = static_cast<uint32_t>(2 + seed * 7 % 46);
     const GridPoint point{policy,   page_tokens,   is_bigram,    has_quotas,
                           capacity, seed % 3 == 1, seed % 4 == 3};
-    Executor executor(OptionsAt(point), kCheckEvery);
+    LedgerMemory ledger(OptionsAt(point));
+    Executor executor(LedgerMemory::With(OptionsAt(point), ledger.memory()),
+                      kCheckEvery);
     RandomOperations operations = OperationsAt(point, ChoicesOf(seed));
     std::vector<Operation> program;
     for (uint64_t i = 0; i < kOperationsOfAProgram; ++i) {
@@ -58,6 +74,16 @@ class ModelTest : public testing::TestWithParam<Param> {
           << "after the last operation of, with " << point << ",\n"
           << Listing(program);
     }
+    PageLedger::Complete(ledger.memory());
+    PrefixCache next(LedgerMemory::With(OptionsAt(point), ledger.Copy()));
+    const SessionId earlier(1);
+    next.OpenSession(earlier, "earlier");
+    next.Run(EarlierPages(earlier, earlier));
+    ASSERT_EQ(CachedIn(next, page_tokens), executor.Cached()) << point;
+    ASSERT_EQ(next.Stats().pages.protected_,
+              executor.real().Stats().pages.protected_)
+        << point;
+    ASSERT_THAT(next.CheckInvariants(), IsEmpty()) << point;
     succeeded_ += executor.succeeded();
     failed_ += executor.failed();
   }

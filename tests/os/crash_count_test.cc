@@ -19,7 +19,7 @@ template <typename F>
 int SignalOf(uint32_t* count, F crash) {
   const pid_t child = fork();
   if (child == 0) {
-    CountCrashesIn(count);
+    CountCrashesIn({&count, 1});
     crash();
     _exit(0);
   }
@@ -58,7 +58,7 @@ TEST_F(CrashCountTest, AKillAndAnEndInOrderAreNoCrashes) {
 TEST_F(CrashCountTest, NothingIsCountedAnyMoreOnceItIsTurnedOff) {
   EXPECT_EQ(SignalOf(count_,
                      [] {
-                       CountCrashesIn(nullptr);
+                       CountCrashesIn({});
                        std::abort();
                      }),
             SIGABRT);
