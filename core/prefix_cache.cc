@@ -93,10 +93,13 @@ PrefixCache::PrefixCache(const Options& options)
   parts_.budget.SetWatermark(options.low_free_pages, options.high_free_pages);
   if (ledger_ != nullptr && ledger_->is_of_before()) {
     parts_.pool.Recover(parts_.tree.Recover());
+    if (parts_.pool.count(PageState::kSealed) == 0) ledger_->SetModel("");
   }
 }
 
-PrefixCache::~PrefixCache() = default;
+PrefixCache::~PrefixCache() {
+  if (ledger_ != nullptr) ledger_->arena().LeaveAll();
+}
 
 void PrefixCache::NoteModel(const std::string& model) {
   Hold hold(this);
@@ -384,7 +387,9 @@ std::vector<Token> PrefixCache::CopyTokens(NodeHandle handle, uint32_t limit) {
 
 CacheStats PrefixCache::Stats() {
   Hold hold(this);
-  return StatsOf(parts_);
+  CacheStats stats = StatsOf(parts_);
+  if (ledger_ != nullptr) stats.recoveries = ledger_->recoveries();
+  return stats;
 }
 
 bool PrefixCache::IsIdle() {

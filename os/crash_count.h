@@ -7,11 +7,12 @@
 
 namespace pando {
 
+inline constexpr size_t kMaxCrashCounts = 4;
+
 // If this process crashes from now on, each of `counts` goes up by one, once,
 // before the process dies. It still dies by the signal that it would have died
 // by. At most kMaxCrashCounts are counted; they must stay mapped until another
 // call replaces them. If there are none, crashes are not counted any more.
-inline constexpr size_t kMaxCrashCounts = 4;
 void CountCrashesIn(std::span<uint32_t* const> counts);
 
 }  // namespace pando

@@ -35,6 +35,9 @@ constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
 constexpr absl::Duration kSteadyTime = absl::Minutes(1);
 // The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
+// What the ledgers are kept under.
+constexpr char kBlockLedger[] = "block-ledger";
+constexpr char kPageLedger[] = "page-ledger";
 
 // Returns the hit at which the tiers store a page, or 0 if they store it at
 // once.
@@ -49,7 +52,7 @@ absl::Status OpenBlockLedger(KeptLedgers& ledgers, BlockOptions& blocks) {
     return BlockLedger::IsOf(options);
   };
   ASSIGN_OR_RETURN(blocks.ledger,
-                   ledgers.Open({.name = "block-ledger",
+                   ledgers.Open({.name = kBlockLedger,
                                  .content = "blocks",
                                  .bytes = BlockLedger::BytesFor(blocks),
                                  .is_usable = is_usable}));
@@ -58,7 +61,7 @@ absl::Status OpenBlockLedger(KeptLedgers& ledgers, BlockOptions& blocks) {
 
 absl::StatusOr<std::span<std::byte>> OpenPageLedger(
     KeptLedgers& ledgers, const PageLedger::Pool& pool) {
-  return ledgers.Open({.name = "page-ledger",
+  return ledgers.Open({.name = kPageLedger,
                        .content = "pages",
                        .bytes = PageLedger::BytesFor(pool),
                        .is_usable = [pool](std::span<std::byte> bytes) {
@@ -66,9 +69,11 @@ absl::StatusOr<std::span<std::byte>> OpenPageLedger(
                        }});
 }
 
-// Names the memory of the pages, their layout, and the model that fills them.
+// Names the memory of the pages, their layout, and the model that fills them; 0
+// if the memory has no name.
 uint64_t IdOfPages(const KvPool& pool, const std::string& model) {
-  return pool.memory_id() ^ Fingerprint(pool.layout(), model);
+  const uint64_t memory = pool.memory_id();
+  return memory == 0 ? 0 : memory ^ Fingerprint(pool.layout(), model);
 }
 
 }  // namespace
@@ -97,8 +102,14 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   if (block_memory != nullptr) {
     memory.blocks.memory_id = block_memory->id();
     RETURN_IF_ERROR(OpenBlockLedger(*ledgers, memory.blocks));
+  } else {
+    ledgers->Spoil(kBlockLedger);
   }
-  if (open == nullptr && IsPoolKept(options, *kept)) {
+  if (open != nullptr) {
+    // The ledger of pages is left to the pandod that will have the layout, too.
+  } else if (!IsPoolKept(options, *kept)) {
+    ledgers->Spoil(kPageLedger);
+  } else {
     memory.pool = {.page_tokens = options.page_tokens,
                    .capacity_pages = pool->capacity_pages(),
                    .memory_id = IdOfPages(*pool, options.model)};

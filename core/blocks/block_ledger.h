@@ -14,7 +14,7 @@
 
 namespace pando {
 
-// The ledger of blocks, extents and kinds (core/requests/ledger.h), which is the
+// The ledger of blocks, extents and kinds (base/ledger.h), which is the
 // only place of the records of blocks. BlockTable::Recover builds the indexes.
 //
 // The facts that make others valid are the number of a kind, the kind of an

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/requests/block_requests.h"
-#include "core/requests/ledger.h"
+#include "base/ledger.h"
 
 namespace pando {
 
@@ -26,7 +26,8 @@ struct BlockLedgerHeader {
 };
 static_assert(sizeof(BlockLedgerHeader) <= kLedgerPage);
 static_assert(LedgerText::kMaxBytes >= kMaxIdentityBytes &&
-              LedgerText::kMaxBytes >= kMaxLabelBytes);
+              LedgerText::kMaxBytes >= kMaxLabelBytes &&
+              LedgerText::kMaxBytes >= kMaxNamespaceFieldBytes);
 
 struct KindFacts {
   uint32_t number;  // 0: there is none

@@ -77,6 +77,7 @@ struct CacheStats {
   uint32_t waits = 0;
   uint64_t kept_bytes = 0;         // for all sessions
   uint32_t held_pages = 0;         // quarantined, with a writer known to live
+  uint64_t recoveries = 0;         // takings over of the ledger of pages
   absl::Duration oldest_lock_age;  // zero: no lock is held
   EvictionPolicyKind eviction_policy = EvictionPolicyKind::kLru;
   std::optional<ReuseStats> reuse;  // set while there is a learner

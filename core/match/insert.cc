@@ -67,10 +67,10 @@ void NoteStored(CacheJournal& journal, const Node& parent, const Node& leaf) {
   journal.NoteStored(leaf);
 }
 
-// Publishes the pages after the first `existing` ones, which are cached already
-// and end at `position`. Returns where the insert ends.
+// Adds the pages after the first `existing` ones, which are cached already and
+// end at `position`. Returns where the insert ends. The caller seals the pages.
 TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
-                         Session& session, SegmentRef& segment,
+                         SegmentRef& segment,
                          TreePosition position, size_t existing,
                          RequestFacts& facts) {
   const bool is_chunk =
@@ -102,7 +102,6 @@ TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
     // If another pending page was to be written here, it never will be.
     parts.pending.EndReserved(parts.pool.reservation(page));
   }
-  parts.pool.Seal(session.reserved, added);
   NoteStored(parts.journal, parent, leaf);
   return EndOf(leaf);
 }
@@ -320,8 +319,8 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
 
   RequestFacts facts =
       FactsOf(parts, request, target, static_cast<uint32_t>(canonical.size()));
-  position = AddNewPages(parts, request, session, segment, position,
-                         canonical.size(), facts);
+  position =
+      AddNewPages(parts, request, segment, position, canonical.size(), facts);
   if (target.anchor != nullptr) target.anchor->request = facts;
   if (position.node != nullptr) {
     Node& end = position.LastWholeNode();
@@ -342,6 +341,9 @@ absl::Status Publish(CacheParts& parts, const InsertRequest& request,
   if (request.lock_action == LockAction::kRelock) {
     MoveAnchor(parts, *target.anchor, *position.node, request);
   }
+  // If the process dies before this, the new pages are still reserved, so that
+  // the next process does not hand them out (RadixTree::Recover).
+  parts.pool.Seal(session.reserved, request.pages.subspan(canonical.size()));
   if (request.lock_action == LockAction::kUnlock) {
     parts.holdings.ReleaseLock(*target.anchor, LockEnd::kUnlocked);
   }

@@ -132,7 +132,13 @@ std::optional<NamespaceKey> PageLedger::NamespaceIn(uint32_t cell) const {
 }
 
 void PageLedger::SetModel(const std::string& model) {
-  header_->model = LedgerText::Of(model);
+  header_->model.is_set = 0;
+  StoresBefore();
+  LedgerText text = LedgerText::Of(model);
+  text.is_set = 0;
+  header_->model = text;
+  StoresBefore();
+  header_->model.is_set = 1;
 }
 
 uint32_t PageLedger::CheckOf(const NamespaceFacts& facts) {

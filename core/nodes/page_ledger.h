@@ -10,24 +10,23 @@
 
 #include "core/nodes/page_pool.h"
 #include "core/nodes/segment_arena.h"
-#include "core/requests/ledger.h"
+#include "base/ledger.h"
 #include "core/requests/namespace_key.h"
 
 namespace pando {
 
-// The ledger of pages (core/requests/ledger.h): the states of the pages, the
+// The ledger of pages (base/ledger.h): the states of the pages, the
 // namespaces, and the segments of the tree with their tokens. If its memory
 // outlives the process, the next process has what was cached; RadixTree::
 // Recover builds the tree.
 //
 // The facts that make others valid are the check of a segment and that of a
-// namespace. A page that a segment of the tree contains is cached, and its
-// bytes are right: they were complete before the segment was published, and
+// namespace. A page that such a segment contains has the right bytes: they were complete before the segment was published, and
 // the segment loses the page before the page is free.
 //
-// Not in the ledger: segments that found no room in it, namespaces beyond
-// kMaxNamespaces, sessions and their locks. Of the reserved pages it knows only
-// that they are reserved.
+// Not in the ledger: segments that found no room in it and what continues them,
+// namespaces beyond kMaxNamespaces, sessions. It knows which pages are reserved
+// and which are locked, but not by which session.
 //
 // Owned by PrefixCache; not thread-safe, but its arena is.
 class PageLedger {
@@ -78,7 +77,7 @@ class PageLedger {
 
   // The configuration of the model that has computed the pages, as the first
   // worker stated it; empty if none has.
-  std::string model() const { return header_->model.text(); }
+  std::string model() const { return header_->model.optional().value_or(""); }
   // REQUIRES: it has at most kMaxModelBytes bytes.
   void SetModel(const std::string& model);
 

@@ -41,13 +41,10 @@ void PagePool::Recover(const std::vector<bool>& is_cached) {
     if (is_cached[id]) {
       record.state = PageState::kSealed;
       ++counts_[static_cast<size_t>(PageState::kSealed)];
-    } else if (record.state == PageState::kReserved ||
-               record.state == PageState::kQuarantined) {
-      earlier_.push_back(page);
-    } else {
-      ++record.generation;
-      record.state = PageState::kFree;
+    } else if (record.state == PageState::kFree) {
       AddFree(page);
+    } else {
+      earlier_.push_back(page);
     }
   }
 }

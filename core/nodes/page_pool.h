@@ -115,10 +115,11 @@ class PagePool {
   void Quarantine(PageOwner& owner, size_t most,
                   std::vector<PageId>& quarantined);
   // Takes over the records of an earlier process, in which the pages for which
-  // `is_cached` is true are in the tree. The pages that were reserved or in
-  // quarantine are reserved until TakeEarlier; all others are free.
+  // `is_cached` is true are in the tree. All others that were not free belong to
+  // no owner until TakeEarlier.
   void Recover(const std::vector<bool>& is_cached);
-  // Gives `owner` the pages that were reserved or in quarantine, once.
+  // Gives `owner` the pages that were reserved, in quarantine, or in a tree from
+  // which they could not be recovered; once.
   void TakeEarlier(PageOwner& owner);
 
   // Frees quarantined pages.

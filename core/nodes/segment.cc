@@ -5,7 +5,7 @@
 #include <new>
 #include <type_traits>
 
-#include "core/requests/ledger.h"
+#include "base/ledger.h"
 
 namespace pando {
 

@@ -20,7 +20,7 @@ using PagePrint = uint32_t;
 // What the ledger knows of a segment in the tree, beside its tokens and page
 // ids (see PageLedger). Plain data.
 struct SegmentFacts {
-  // The check of the next six fields; 0: the segment is in no tree.
+  // The check of the fields up to depth_pages; 0: the segment is in no tree.
   uint32_t check = 0;
   uint32_t token_count = 0;
   uint32_t page_count = 0;
@@ -119,8 +119,8 @@ class SegmentRef {
 
   const Segment& operator*() const { return *segment_; }
   const Segment* operator->() const { return segment_; }
-  // Notes that the segment is in the tree, with all its pages. From now on the
-  // next process may take it over. Does nothing if it is on the heap.
+  // Notes that the segment is in the tree. From now on the next process may take
+  // it over. Does nothing if it is on the heap.
   void Publish(const SegmentFacts::Place& place);
   // Notes that it has left the tree, although there may be other references.
   void Withdraw();

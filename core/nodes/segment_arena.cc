@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "base/check.h"
-#include "core/requests/ledger.h"
+#include "base/ledger.h"
 
 namespace pando {
 namespace {
@@ -116,6 +116,7 @@ std::byte* SegmentArena::AllocateLarge(uint32_t chunks) {
 }
 
 void SegmentArena::Free(std::byte* cell) {
+  if (leaves_all_) return;
   Clear(cell);
   const absl::MutexLock lock(&mutex_);
   const auto offset = static_cast<size_t>(cell - memory_.data());

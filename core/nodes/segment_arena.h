@@ -2,6 +2,7 @@
 #define PANDO_CORE_NODES_SEGMENT_ARENA_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -40,6 +41,9 @@ class SegmentArena {
   // bytes are zero. Null if there is no room.
   std::byte* Allocate(size_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void Free(std::byte* cell) ABSL_LOCKS_EXCLUDED(mutex_);
+  // From now on Free does nothing: the process ends, and leaves all objects to
+  // the next one.
+  void LeaveAll() { leaves_all_ = true; }
 
   // Calls `is_used` for each cell of the table, and frees those for which it
   // returns false.
@@ -84,6 +88,7 @@ class SegmentArena {
   void RecoverChunk(uint32_t chunk, IsUsed is_used)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  std::atomic<bool> leaves_all_ = false;
   const std::span<uint32_t> table_;
   const std::span<std::byte> memory_;
   absl::Mutex mutex_;

@@ -10,8 +10,11 @@ bool EarlierPages::Step(CacheParts& parts) {
   if (!reserved.ok() || !locks.ok()) return true;
   parts.pool.TakeEarlier((*reserved)->reserved);
   reserved_ = (*reserved)->reserved.pages.size();
-  const std::vector<Node*> locked = parts.tree.TakeEarlierLocked();
-  for (Node* node : locked) parts.holdings.TakeLock(**locks, *node);
+  const auto locked = parts.tree.TakeEarlierLocked();
+  for (const auto& [node, pages] : locked) {
+    parts.holdings.TakeLock(**locks, *node);
+  }
+  for (const auto& [node, pages] : locked) node->segment.NoteUnlocked(pages);
   locks_ = locked.size();
   cached_ = parts.pool.count(PageState::kSealed);
   return true;

@@ -238,6 +238,11 @@ Node& RadixTree::Attach(Node& parent, SegmentRef segment, const Use& use) {
   return leaf;
 }
 
+void RadixTree::NoteUseInLedger(Node& node) const {
+  if (ledger_ == nullptr) return;
+  node.segment.NoteUsed(node.last_access, node.hit_count, node.priority);
+}
+
 void RadixTree::PublishSegment(Node& node) const {
   if (node.ns->ledger_cell == PageLedger::kNoCell) return;
   const Node& parent = *node.parent;
@@ -295,7 +300,7 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
     learner_->EndUse(*n);
   }
   OrderOf(node).AfterUse(node);
-  node.segment.NoteUsed(now_, node.hit_count, node.priority);
+  NoteUseInLedger(node);
 }
 
 void RadixTree::Lock(Node& node) {
@@ -307,7 +312,7 @@ void RadixTree::Lock(Node& node) {
     if (n->lock_count++ > 0) break;  // the nodes above it are locked, too
     if (n->is_root()) break;
     order.Remove(*n);
-    n->segment.NoteLocked(n->page_count);
+    if (ledger_ != nullptr) n->segment.NoteLocked(n->page_count);
     pages += n->page_count;
   }
   if (pages > 0) CountPages(*node.ns, -int64_t{pages}, pages);
@@ -324,16 +329,14 @@ Node* RadixTree::Unlock(Node& node, uint32_t& steps) {
     if (--next->lock_count > 0 || next->is_root()) break;
     next->last_access = now_;
     next->used_at = time_;
-    next->segment.NoteUnlocked(next->page_count);
+    if (ledger_ != nullptr) next->segment.NoteUnlocked(next->page_count);
     if (learner_ != nullptr) learner_->BeginUse(*next, nullptr);
     pages += next->page_count;
     // The parent counted this node as a locked child. Its count stays the same,
     // because it now counts the moved lock instead.
     next = next->parent;
   }
-  if (next != &node && !node.is_root()) {
-    node.segment.NoteUsed(now_, node.hit_count, node.priority);
-  }
+  if (next != &node) NoteUseInLedger(node);
   ChangingOrder& order = OrderOf(node);
   for (Node* n = &node; n != next; n = n->parent) {
     if (learner_ != nullptr) learner_->EndUse(*n);

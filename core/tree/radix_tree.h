@@ -90,14 +90,21 @@ class RadixTree {
             PageLedger* ledger = nullptr);
   ~RadixTree();
 
-  // Adds what an earlier process has left in the ledger, in its order of
-  // eviction, but without locks, hints and what was learnt. Segments whose
-  // facts cannot be true are dropped. Returns for each page whether it is
+  // Adds what an earlier process has left in the ledger, roughly in its order of
+  // eviction (a segment is as young as its last use), but without locks, hints
+  // and what was learnt. Segments whose facts cannot be true are dropped. Returns for each page whether it is
   // cached. REQUIRES: the tree is new, and the ledger is of before.
   std::vector<bool> Recover();
-  // Returns, once, the nodes that the earlier process had locked and whose
-  // children it had not; nothing may change between Recover and this call.
-  std::vector<Node*> TakeEarlierLocked() {
+  // A node that the earlier process had locked, with all nodes before it: the
+  // last such node of its segment. SegmentFacts::locked_pages counts `pages` of
+  // the segment for these locks; once the node is locked anew, its owner
+  // subtracts them (Segment::NoteUnlocked).
+  struct EarlierLocked {
+    Node* node;
+    uint32_t pages;
+  };
+  // Returns these nodes, once; nothing may change between Recover and this call.
+  std::vector<EarlierLocked> TakeEarlierLocked() {
     return std::exchange(earlier_locked_, {});
   }
 
@@ -302,6 +309,8 @@ class RadixTree {
   // Tells the ledger where the segment of `node` is. REQUIRES: the node has its
   // first pages.
   void PublishSegment(Node& node) const;
+  // Tells the ledger how `node`, which is no root, was used last.
+  void NoteUseInLedger(Node& node) const;
   // The namespaces of the ledger, by cell; null where there is none.
   std::vector<Namespace*> RecoverNamespaces();
   std::vector<SegmentRef> RecoverSegments(
@@ -350,7 +359,8 @@ class RadixTree {
   void AppendLinkViolations(const Node& node,
                             std::vector<std::string>& violations) const;
   // How many pages of the segment of `node` that node and its descendants use.
-  uint32_t PagesOfSegment(const Node& node) const;
+  // The second number is how many of these pages are in locked nodes.
+  std::pair<uint32_t, uint32_t> PagesOfSegment(const Node& node) const;
   bool IsAudited(const Node& node) const {
     return audit_ != nullptr && audit_->HasCounted(node);
   }
@@ -401,7 +411,7 @@ class RadixTree {
   uint64_t nodes_created_ = 0;
   uint64_t now_ = 0;  // counts accesses
   bool has_loaded_ = false;
-  std::vector<Node*> earlier_locked_;
+  std::vector<EarlierLocked> earlier_locked_;
   uint32_t time_ = 0;
   uint32_t evictable_pages_ = 0;
   uint32_t protected_pages_ = 0;

@@ -150,7 +150,8 @@ void RadixTree::RepackAround(Node& node) {
     if (!prints.empty()) std::ranges::copy(prints, own.MakePrints());
     n->segment = std::move(own);
     n->first_page = 0;
-    n->segment.NoteUsed(n->last_access, n->hit_count, n->priority);
+    if (ledger_ == nullptr) continue;
+    NoteUseInLedger(*n);
     if (n->is_locked()) n->segment.NoteLocked(n->page_count);
     PublishSegment(*n);
   }

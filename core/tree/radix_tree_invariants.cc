@@ -50,7 +50,9 @@ void RadixTree::AppendViolations(const Node& node, int64_t lock_count,
   const bool is_top =
       node.parent->is_root() || &*node.parent->segment != &*node.segment;
   if (!is_top) return;
-  const uint32_t pages = PagesOfSegment(node);
+  const auto [pages, locked] = PagesOfSegment(node);
+  expect(ledger_ == nullptr || locked == node.segment->facts().locked_pages,
+         "the locked pages of its segment are not counted right");
   if (pages == node.segment->used_pages()) return;
   violations.push_back(absl::StrCat("tree: the nodes of a segment hold ", pages,
                                     " pages, but ", node.segment->used_pages(),
@@ -76,8 +78,10 @@ void RadixTree::AppendLinkViolations(
 }
 
 // The slices of a segment lie one after the other on one path.
-uint32_t RadixTree::PagesOfSegment(const Node& node) const {
+std::pair<uint32_t, uint32_t> RadixTree::PagesOfSegment(
+    const Node& node) const {
   uint32_t pages = node.page_count;
+  uint32_t locked = node.is_locked() ? node.page_count : 0;
   for (const Node* n = &node;
        n->first_page + n->page_count < n->segment->page_count();) {
     const Node* const child = index_.FindIntact(
@@ -87,9 +91,10 @@ uint32_t RadixTree::PagesOfSegment(const Node& node) const {
       break;
     }
     pages += child->page_count;
+    if (child->is_locked()) locked += child->page_count;
     n = child;
   }
-  return pages;
+  return {pages, locked};
 }
 
 }  // namespace pando

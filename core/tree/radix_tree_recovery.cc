@@ -1,7 +1,6 @@
 // RadixTree::Recover: the tree of an earlier process, built from the ledger.
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "core/tree/radix_tree.h"
@@ -47,6 +46,13 @@ std::vector<SegmentRef> RadixTree::RecoverSegments(
       return true;
     }
     const std::span pages(segment->pages(), facts.used_pages);
+    // Its insert was not answered yet.
+    if (std::ranges::any_of(pages, [&](PageId page) {
+          return page.value() <= max_pages_ &&
+                 ledger_->records()[page.value()].state != PageState::kSealed;
+        })) {
+      return true;
+    }
     for (size_t i = 0; i < pages.size(); ++i) {
       const uint32_t page = pages[i].value();
       if (page > 0 && page <= max_pages_ && !is_claimed[page]) {
@@ -113,8 +119,9 @@ std::vector<bool> RadixTree::Recover() {
     const SegmentFacts& facts = leaf->segment->facts();
     if (facts.locked_pages == 0) continue;
     const uint32_t locked = std::min(facts.locked_pages, facts.used_pages);
-    earlier_locked_.push_back(&NodeEndingAt(*FindPosition(
-        Slab<Node>::HandleOf(*leaf), facts.depth_pages + locked)));
+    Node& last = NodeEndingAt(*FindPosition(Slab<Node>::HandleOf(*leaf),
+                                            facts.depth_pages + locked));
+    earlier_locked_.push_back({&last, facts.locked_pages});
   }
   std::ranges::sort(leaves, {}, [](const Node* leaf) {
     return leaf->segment->facts().last_access;

@@ -221,6 +221,7 @@ void FillStats(const CacheStats& stats, v1::GetStatsResponse* out) {
   out->set_namespaces(stats.namespaces);
   out->set_waiting_matches(stats.waits);
   out->set_held_pages(stats.held_pages);
+  out->set_page_recoveries(stats.recoveries);
   out->set_eviction_policy(
       std::string(EvictionPolicyName(stats.eviction_policy)));
   if (stats.reuse.has_value()) {

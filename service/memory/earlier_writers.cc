@@ -98,8 +98,9 @@ void EarlierWriters::TakeEarlierPages(std::function<bool()> is_mapped) {
        {"reserved", earlier.reserved()},
        {"locks", earlier.locks()}});
   WithholdIf(earlier.reserved(), std::move(reserved));
+  if (earlier.locks() == 0) return cache_->CloseSession(locked.session);
   // A session that is lost loses its locks, so this one lives.
-  locked.until = earlier.locks() > 0 ? MonotonicNow() + time_ : absl::InfinitePast();
+  locked.until = MonotonicNow() + time_;
   withheld_.push_back(std::move(locked));
 }
 
@@ -157,12 +158,16 @@ void EarlierWriters::Withhold(Withheld reserved) {
 
 void EarlierWriters::Check() {
   std::erase_if(withheld_, [this](const Withheld& each) {
-    if (each.is_mapped() && MonotonicNow() < each.until) return false;
+    const bool is_mapped = each.is_mapped();
+    if (is_mapped && MonotonicNow() < each.until) return false;
     // This has no effect if the quarantine is over already, by its time or by
     // an operator's call.
     cache_->CloseSession(each.session);
     Log(LogLevel::kInfo,
-        "no worker of the pandod before maps its memory: it is free",
+        is_mapped
+            ? "workers of the pandod before have had their time: what they had "
+              "locked may be evicted"
+            : "no worker of the pandod before maps its memory: it is free",
         {{"session", each.number.value()}});
     return true;
   });

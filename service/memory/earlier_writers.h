@@ -18,9 +18,9 @@ namespace pando {
 // has taken over. They may still write to what they had reserved, and read what
 // they had locked. Therefore these pages and blocks are in quarantine until
 // none of these workers maps the memory any more. A ledger tells which ones they
-// are; the locks on pages ended with the earlier pandod's sessions. Without a
-// ledger that knowledge died with the earlier pandod, so all pages or blocks are
-// in quarantine.
+// are; locked pages stay in the tree, with locks of an internal session. Without
+// a ledger that knowledge died with the earlier pandod, so all pages or blocks
+// are in quarantine.
 //
 // Workers unmap the memory when they find their session lost. An idle worker
 // may not look, so the quarantine also ends after a time in which each worker

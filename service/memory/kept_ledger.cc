@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "core/requests/ledger.h"
+#include "base/ledger.h"
 #include "os/crash_count.h"
 #include "os/logging/log.h"
 
@@ -39,10 +39,9 @@ absl::Status CheckUsable(std::span<std::byte> bytes,
   return absl::OkStatus();
 }
 
-// Makes the ledger invalid. The keeper may not forget it, and from now on the
-// memory that it describes changes without it, so no later pandod may take it
-// over.
-void Spoil(std::span<std::byte> bytes) {
+// The keeper may not forget the ledger, and from now on the memory that it
+// describes changes without it, so no later pandod may take it over.
+void MakeInvalid(std::span<std::byte> bytes) {
   if (bytes.size() >= sizeof(LedgerStart)) StartOf(bytes).magic = 0;
 }
 
@@ -58,7 +57,7 @@ absl::StatusOr<std::span<std::byte>> KeptLedgers::Open(const Ledger& ledger) {
       CountCrashes();
       return BytesOf(ledgers_.back());
     }
-    if (taken.ok()) Spoil(BytesOf(*taken));
+    if (taken.ok()) MakeInvalid(BytesOf(*taken));
     Log(LogLevel::kWarning,
         absl::StrCat("the kept ", ledger.content, " are not used"),
         {{"reason", usable.message()}});
@@ -70,6 +69,13 @@ absl::StatusOr<std::span<std::byte>> KeptLedgers::Open(const Ledger& ledger) {
   ledgers_.push_back(std::move(made));
   CountCrashes();
   return BytesOf(ledgers_.back());
+}
+
+void KeptLedgers::Spoil(const std::string& name) {
+  UniqueFd fd = kept_->Take(name);
+  if (!fd.valid()) return;
+  const absl::StatusOr<SharedMemory> taken = SharedMemory::Adopt(std::move(fd));
+  if (taken.ok()) MakeInvalid(BytesOf(*taken));
 }
 
 KeptLedgers::~KeptLedgers() {

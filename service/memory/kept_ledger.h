@@ -14,7 +14,7 @@
 
 namespace pando {
 
-// The ledgers of pandod (core/requests/ledger.h), in memory that a keeper may
+// The ledgers of pandod (base/ledger.h), in memory that a keeper may
 // keep for the next pandod. A ledger is given up after three crashes of pandods
 // within a minute of their start (a pandod that serves for a minute resets the
 // count), or if three pandods in a row died before they served.
@@ -41,6 +41,9 @@ class KeptLedgers {
   // usable; else new memory, which is kept from now on. A crash of this process
   // counts against it.
   absl::StatusOr<std::span<std::byte>> Open(const Ledger& ledger);
+  // Makes the ledger that is kept under this name invalid, if there is one: this
+  // pandod may change the memory that it describes.
+  void Spoil(const std::string& name);
   // Notes that this pandod serves.
   void Serves();
   // Notes that it has served so long that no ledger can be the reason for a

@@ -109,6 +109,12 @@ std::vector<Metric> PoolMetrics() {
             "Pages in quarantine to which a process that is known to be there "
             "may write: no time frees them.",
             [](const Snapshot& s) { return s.cache.held_pages; }),
+      Counter("pando_page_recoveries_total",
+              "How often a pandod took the cached pages over from one that was "
+              "killed, crashed or was restarted under a keeper.",
+              [](const Snapshot& s) {
+                return static_cast<double>(s.cache.recoveries);
+              }),
       Counter(
           "pando_quarantined_pages_total",
           "Reserved pages that lost their owner and had to wait.",

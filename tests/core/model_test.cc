@@ -1,6 +1,7 @@
 // Random programs must give the same answers on PrefixCache as on the naive
-// reference, and the next process on the ledger must have what was cached. PANDO_TEST_SEED sets the seed (default 1). PANDO_TEST_OPERATIONS
-// sets the total number of operations.
+// reference, and the next process on the ledger must have what was cached.
+// PANDO_TEST_SEED sets the seed (default 1). PANDO_TEST_OPERATIONS sets the
+// total number of operations.
 
 #include <algorithm>
 #include <cstdint>

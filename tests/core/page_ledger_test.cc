@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/nodes/segment.h"
 #include "core/operators/earlier_pages.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -97,6 +98,20 @@ class PageLedgerTest : public testing::Test {
     next_->TakeEarlierPages();
     EXPECT_THAT(next_->cache().CheckInvariants(), IsEmpty());
     return *next_;
+  }
+
+  // Returns where the segment that begins with this page has its facts.
+  std::byte* FindFacts(std::span<std::byte> memory, PageId page) {
+    PageLedger ledger(ledger_.pool(), memory);
+    std::byte* found = nullptr;
+    ledger.arena().Recover([&](std::byte* cell, size_t) {
+      const auto& segment = *reinterpret_cast<const Segment*>(cell);
+      if (segment.facts().check != 0 && segment.pages()[0] == page) {
+        found = cell;
+      }
+      return true;
+    });
+    return found;
   }
 
   static constexpr uint32_t kUsable = 15;
@@ -222,11 +237,36 @@ TEST_F(PageLedgerTest, ThreeProcessesInARowHaveTheSamePages) {
   }
 }
 
-TEST_F(PageLedgerTest, TheModelStays) {
-  PageLedger ledger(ledger_.pool(), ledger_.Copy());
-  EXPECT_EQ(ledger.model(), "");
-  ledger.SetModel("sha256:abc");
-  EXPECT_EQ(ledger.model(), "sha256:abc");
+TEST_F(PageLedgerTest, AnEndInOrderLeavesThePages) {
+  const auto pages = before().Publish("abcd");
+  PageLedger::Complete(ledger_.memory());
+  before_.reset();
+  Process next(LedgerMemory::With(kOptions, ledger_.memory()));
+  EXPECT_EQ(next.PagesOf("abcd"), pages);
+}
+
+TEST_F(PageLedgerTest, TheModelStaysAsLongAsPagesDo) {
+  before().cache().NoteModel("sha256:abc");
+  before().Publish("ab");
+  EXPECT_EQ(Next().cache().KeptModel(), "sha256:abc");
+  before().cache().Evict(2);
+  EXPECT_EQ(Next().cache().KeptModel(), "");
+}
+
+// Only what the ledger has can be found again, but a worker may read the rest.
+TEST_F(PageLedgerTest, CachedPagesThatAreNotRecoveredAreWithheld) {
+  before().Publish("ab");
+  const auto pages = before().Publish("cd");
+  PageLedger::Complete(ledger_.memory());
+  const std::span<std::byte> copy = ledger_.Copy();
+  std::byte* const facts = FindFacts(copy, pages[0]);
+  ASSERT_NE(facts, nullptr);
+  *facts ^= std::byte{1};  // of the check
+  Process next(LedgerMemory::With(kOptions, copy));
+  EXPECT_EQ(next.TakeEarlierPages().reserved(), 2);
+  EXPECT_THAT(next.PagesOf("cd"), IsEmpty());
+  EXPECT_THAT(next.PagesOf("ab"), testing::SizeIs(2));
+  EXPECT_EQ(next.Counts().free, kUsable - 4);
 }
 
 TEST_F(PageLedgerTest, OnlyACompleteLedgerOfTheSamePoolIsTakenOver) {

@@ -36,7 +36,7 @@ from worker_process import WorkerProcess
 PROMPT = 1
 KILLS = 25
 # A ledger begins with these bytes.
-WHOLE = b"PDBLDGR1"
+WHOLE = b"PDBLDGR2"
 
 
 @contextlib.contextmanager

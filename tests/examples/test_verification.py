@@ -35,6 +35,7 @@ AT_REST = Stats(
     version="0.0.0",
     console_url="",
     held_pages=0,
+    page_recoveries=0,
     reuse=None,
     blocks=None,
     tiers=[],

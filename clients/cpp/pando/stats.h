@@ -171,6 +171,8 @@ struct Stats {
   // Quarantined pages that a process is known to hold still. No time limit
   // frees them meanwhile.
   uint32_t held_pages = 0;
+  // How often a pandod has taken the cached pages over from an earlier one.
+  uint64_t page_recoveries = 0;
   // The configured classes, then the class of all other namespaces; empty when
   // no class is configured.
   std::vector<QuotaClass> quota_classes = {};

@@ -102,6 +102,7 @@ Stats FromProto(const v1::GetStatsResponse& stats) {
             .eviction_policy = stats.eviction_policy(),
             .waiting_matches = stats.waiting_matches(),
             .held_pages = stats.held_pages(),
+            .page_recoveries = stats.page_recoveries(),
             .version = stats.version(),
             .console_url = stats.console_url()};
   for (const v1::QuotaClass& quota : stats.quota_classes()) {

@@ -389,6 +389,8 @@ class Stats:
     held_pages: int
     """The number of quarantined pages whose memory is known to be held; no time limit
     frees them."""
+    page_recoveries: int
+    """How often a pandod has taken the cached pages over from an earlier one."""
     reuse: ReuseStats | None
     """The statistics of reuse; None while the learning of reuse is off."""
     blocks: BlockFigures | None

@@ -257,7 +257,7 @@ class GetStatsRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class GetStatsResponse(_message.Message):
-    __slots__ = ["blocks", "console_url", "counters", "epoch", "eviction_policy", "held_pages", "locks", "movers", "namespaces", "nodes", "pages", "quota_classes", "reuse", "sessions", "tiers", "version", "waiting_matches"]
+    __slots__ = ["blocks", "console_url", "counters", "epoch", "eviction_policy", "held_pages", "locks", "movers", "namespaces", "nodes", "page_recoveries", "pages", "quota_classes", "reuse", "sessions", "tiers", "version", "waiting_matches"]
     BLOCKS_FIELD_NUMBER: _ClassVar[int]
     CONSOLE_URL_FIELD_NUMBER: _ClassVar[int]
     COUNTERS_FIELD_NUMBER: _ClassVar[int]
@@ -269,6 +269,7 @@ class GetStatsResponse(_message.Message):
     NAMESPACES_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     PAGES_FIELD_NUMBER: _ClassVar[int]
+    PAGE_RECOVERIES_FIELD_NUMBER: _ClassVar[int]
     QUOTA_CLASSES_FIELD_NUMBER: _ClassVar[int]
     REUSE_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -285,6 +286,7 @@ class GetStatsResponse(_message.Message):
     movers: _containers.RepeatedCompositeFieldContainer[MoverFigures]
     namespaces: int
     nodes: int
+    page_recoveries: int
     pages: PageStates
     quota_classes: _containers.RepeatedCompositeFieldContainer[QuotaClass]
     reuse: ReuseStats
@@ -292,7 +294,7 @@ class GetStatsResponse(_message.Message):
     tiers: _containers.RepeatedCompositeFieldContainer[TierFigures]
     version: str
     waiting_matches: int
-    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ..., blocks: _Optional[_Union[BlockFigures, _Mapping]] = ..., tiers: _Optional[_Iterable[_Union[TierFigures, _Mapping]]] = ..., movers: _Optional[_Iterable[_Union[MoverFigures, _Mapping]]] = ..., console_url: _Optional[str] = ...) -> None: ...
+    def __init__(self, pages: _Optional[_Union[PageStates, _Mapping]] = ..., counters: _Optional[_Union[CacheCounters, _Mapping]] = ..., sessions: _Optional[int] = ..., locks: _Optional[int] = ..., nodes: _Optional[int] = ..., namespaces: _Optional[int] = ..., epoch: _Optional[int] = ..., eviction_policy: _Optional[str] = ..., waiting_matches: _Optional[int] = ..., quota_classes: _Optional[_Iterable[_Union[QuotaClass, _Mapping]]] = ..., version: _Optional[str] = ..., held_pages: _Optional[int] = ..., reuse: _Optional[_Union[ReuseStats, _Mapping]] = ..., blocks: _Optional[_Union[BlockFigures, _Mapping]] = ..., tiers: _Optional[_Iterable[_Union[TierFigures, _Mapping]]] = ..., movers: _Optional[_Iterable[_Union[MoverFigures, _Mapping]]] = ..., console_url: _Optional[str] = ..., page_recoveries: _Optional[int] = ...) -> None: ...
 
 class KindInfo(_message.Message):
     __slots__ = ["block_bytes", "evictable_blocks", "evicted_blocks", "extra_key", "free_blocks", "generation", "has_cache_salt", "hits", "identity", "is_newest", "key_bytes", "kind_number", "label", "memory_bytes", "misses", "no_room", "overdue", "pending", "protected_blocks", "published_blocks", "reserved_blocks", "sessions", "shards"]

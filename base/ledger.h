@@ -1,5 +1,5 @@
-#ifndef PANDO_CORE_REQUESTS_LEDGER_H_
-#define PANDO_CORE_REQUESTS_LEDGER_H_
+#ifndef PANDO_BASE_LEDGER_H_
+#define PANDO_BASE_LEDGER_H_
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +11,6 @@
 #include <string>
 
 #include "base/check.h"
-#include "core/requests/namespace_key.h"
 
 namespace pando {
 
@@ -64,7 +63,6 @@ inline uint32_t CheckOfBytes(std::span<const std::byte> bytes, uint32_t seed) {
 // A text of limited length, which may be unset.
 struct LedgerText {
   static constexpr size_t kMaxBytes = 256;
-  static_assert(kMaxBytes >= kMaxNamespaceFieldBytes);
 
   // REQUIRES: the text has at most kMaxBytes bytes.
   static LedgerText Of(const std::optional<std::string>& text) {
@@ -91,4 +89,4 @@ struct LedgerText {
 
 }  // namespace pando
 
-#endif  // PANDO_CORE_REQUESTS_LEDGER_H_
+#endif  // PANDO_BASE_LEDGER_H_
