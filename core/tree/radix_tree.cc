@@ -265,11 +265,8 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
     n->used_at = time_;
     n->hit_count += use.is_hit;
     n->priority = std::max(n->priority, use.priority);
-    if (learner_ != nullptr) learner_->BeginUse(*n, use.request);
   }
-  for (Node* n = &node; learner_ != nullptr && !n->is_root(); n = n->parent) {
-    learner_->EndUse(*n);
-  }
+  if (learner_ != nullptr) learner_->Use(node, node.ns->root, use.request);
   OrderOf(node).AfterUse(node);
 }
 
@@ -298,17 +295,14 @@ Node* RadixTree::Unlock(Node& node, uint32_t& steps) {
     if (--next->lock_count > 0 || next->is_root()) break;
     next->last_access = now_;
     next->used_at = time_;
-    if (learner_ != nullptr) learner_->BeginUse(*next, nullptr);
     pages += next->page_count;
     // The parent counted this node as a locked child. Its count stays the same,
     // because it now counts the moved lock instead.
     next = next->parent;
   }
+  if (learner_ != nullptr) learner_->Use(node, next, nullptr);
   ChangingOrder& order = OrderOf(node);
-  for (Node* n = &node; n != next; n = n->parent) {
-    if (learner_ != nullptr) learner_->EndUse(*n);
-    order.Add(*n);
-  }
+  for (Node* n = &node; n != next; n = n->parent) order.Add(*n);
   if (node.is_ended_leaf()) EndedOf(node).Add(node);
   if (pages > 0) CountPages(*node.ns, pages, -int64_t{pages});
   steps = left;
