@@ -6,7 +6,6 @@
 #include <span>
 
 #include "base/ids.h"
-#include "core/nodes/run.h"
 #include "core/nodes/segment.h"
 
 namespace pando {
@@ -60,8 +59,6 @@ struct Node {
   // It came from a tier, and no match has used it since; see
   // RadixTree::TakeLoaded.
   bool is_loaded = false;
-
-  Run run;  // kept by ReuseLearner, if there is one
 
   bool is_root() const { return parent == nullptr; }
   bool is_leaf() const { return first_child == nullptr; }

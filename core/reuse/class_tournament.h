@@ -26,6 +26,8 @@ class ClassTournament {
     float index = 0;
     uint64_t last_access = 0;
 
+    friend bool operator==(const First&, const First&) = default;
+
     bool Precedes(const First& other) const {
       if (leaf == nullptr || other.leaf == nullptr) return leaf != nullptr;
       return index != other.index ? index < other.index
@@ -52,7 +54,9 @@ class ClassTournament {
   Node* Least(F&& first_of) {
     for (const uint16_t reuse_class : changed_) {
       is_changed_.reset(reuse_class);
-      firsts_[reuse_class] = first_of(reuse_class);
+      const First first = first_of(reuse_class);
+      if (first == firsts_[reuse_class]) continue;
+      firsts_[reuse_class] = first;
       Settle(reuse_class);
     }
     changed_.clear();
@@ -63,12 +67,15 @@ class ClassTournament {
   uint32_t PlayerAt(uint32_t entry) const {
     return entry < kReuseClasses ? winners_[entry] : entry - kReuseClasses;
   }
+  // Where another class won before and wins again, nothing changes above.
   void Settle(uint32_t reuse_class) {
     for (uint32_t i = (kReuseClasses + reuse_class) / 2; i > 0; i /= 2) {
       const uint32_t a = PlayerAt(2 * i);
       const uint32_t b = PlayerAt(2 * i + 1);
-      winners_[i] =
+      const auto winner =
           static_cast<uint16_t>(firsts_[b].Precedes(firsts_[a]) ? b : a);
+      if (winner == winners_[i] && winner != reuse_class) return;
+      winners_[i] = winner;
     }
   }
 

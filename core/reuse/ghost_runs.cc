@@ -30,7 +30,14 @@ uint32_t GhostRuns::CommonPages(uint32_t slot,
   const auto most =
       static_cast<uint32_t>(std::min<size_t>(pages(slot), prints.size()));
   uint32_t common = 0;
-  while (common < most && print(slot, common) == prints[common]) ++common;
+  while (common < most) {
+    const uint64_t place = (ghosts_[slot].first_print + common) % max_pages_;
+    const auto own = std::span(prints_).subspan(
+        place, std::min<uint64_t>(most - common, max_pages_ - place));
+    const auto difference = std::ranges::mismatch(own, prints.subspan(common));
+    common += static_cast<uint32_t>(difference.in1 - own.begin());
+    if (difference.in1 != own.end()) break;
+  }
   return common;
 }
 
@@ -45,36 +52,46 @@ std::optional<uint32_t> GhostRuns::InTheWay(uint32_t pages) const {
 
 uint32_t GhostRuns::Add(std::span<const PagePrint> prints, const Run& run) {
   const uint32_t slot = (oldest_ + used_++) % max_ghosts_;
-  const Ghost ghost{run, next_print_, static_cast<uint32_t>(prints.size())};
+  Ghost ghost{run, next_print_};
+  ghost.run.pages = static_cast<uint32_t>(prints.size());
+  ghost.run.is_listed = 0;
   if (slot == ghosts_.size()) {
     ghosts_.push_back(ghost);
   } else {
     ghosts_[slot] = ghost;
   }
-  for (const PagePrint print : prints) {
-    const uint64_t place = next_print_++ % max_pages_;
-    if (place == prints_.size()) {
-      prints_.push_back(print);
-    } else {
-      prints_[place] = print;
-    }
-  }
+  AddPrints(prints);
   slots_.emplace(prints.front(), slot);
   return slot;
+}
+
+void GhostRuns::AddPrints(std::span<const PagePrint> prints) {
+  while (!prints.empty()) {
+    const uint64_t place = next_print_ % max_pages_;
+    const auto part =
+        prints.first(std::min<uint64_t>(prints.size(), max_pages_ - place));
+    if (place == prints_.size()) {
+      prints_.insert(prints_.end(), part.begin(), part.end());
+    } else {
+      std::ranges::copy(part, prints_.begin() + static_cast<ptrdiff_t>(place));
+    }
+    next_print_ += part.size();
+    prints = prints.subspan(part.size());
+  }
 }
 
 void GhostRuns::CutFront(uint32_t slot, uint32_t pages) {
   Ghost& ghost = ghosts_[slot];
   slots_.erase(print(slot, 0));
   ghost.first_print += pages;
-  ghost.pages -= pages;
+  ghost.run.pages -= pages;
   slots_.emplace(print(slot, 0), slot);
 }
 
 void GhostRuns::Remove(uint32_t slot) {
   slots_.erase(print(slot, 0));
-  ghosts_[slot].pages = 0;
-  while (used_ > 0 && ghosts_[oldest_].pages == 0) {
+  ghosts_[slot].run.pages = 0;
+  while (used_ > 0 && ghosts_[oldest_].run.pages == 0) {
     oldest_ = (oldest_ + 1) % max_ghosts_;
     --used_;
   }

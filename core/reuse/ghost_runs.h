@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/nodes/run.h"
 #include "core/nodes/segment.h"
+#include "core/reuse/run.h"
 
 namespace pando {
 
@@ -34,7 +34,7 @@ class GhostRuns {
   // by its slot.
   std::optional<uint32_t> Find(PagePrint first_page) const;
   Run& run(uint32_t slot) { return ghosts_[slot].run; }
-  uint32_t pages(uint32_t slot) const { return ghosts_[slot].pages; }
+  uint32_t pages(uint32_t slot) const { return ghosts_[slot].run.pages; }
   PagePrint print(uint32_t slot, uint32_t page) const {
     return prints_[(ghosts_[slot].first_print + page) % max_pages_];
   }
@@ -45,8 +45,9 @@ class GhostRuns {
   // `pages` pages; none if there is room. Ghosts are in a ring, so a removed
   // ghost still takes room until all older ones are gone.
   std::optional<uint32_t> InTheWay(uint32_t pages) const;
-  // Adds a ghost and returns its slot. REQUIRES: InTheWay returned none, and no
-  // ghost begins with the first page.
+  // Adds a ghost and returns its slot. `run` is that of the node whose pages it
+  // was. REQUIRES: InTheWay returned none, and no ghost begins with the first
+  // page.
   uint32_t Add(std::span<const PagePrint> prints, const Run& run);
   // Takes the first `pages` pages off a ghost. REQUIRES: it has more pages, and
   // no other ghost begins with the first page that is left.
@@ -57,10 +58,11 @@ class GhostRuns {
 
  private:
   struct Ghost {
-    Run run;
+    Run run;               // has no pages if the slot is empty
     uint64_t first_print;  // counts all prints ever added
-    uint32_t pages;        // 0: the slot is empty
   };
+
+  void AddPrints(std::span<const PagePrint> prints);
 
   const uint64_t max_pages_;
   const uint32_t max_ghosts_;

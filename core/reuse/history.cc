@@ -4,27 +4,17 @@
 #include "core/requests/namespace.h"
 
 namespace pando {
-namespace {
 
-uint32_t FirstAgeOf(uint32_t bin) {
-  static const auto kFirst = [] {
-    std::array<uint32_t, kAgeBins> first;
-    for (uint32_t b = 0; b < kAgeBins; ++b) first[b] = FirstAge(b);
-    return first;
-  }();
-  return kFirst[bin];
-}
-
-}  // namespace
-
-History::History(const Slab<Node>* nodes, GhostRuns* ghosts,
-                 uint32_t quota_classes, uint32_t first_tick)
+History::History(const Slab<Node>* nodes, const NodeRuns* runs,
+                 GhostRuns* ghosts, uint32_t quota_classes, uint32_t first_tick)
     : nodes_(nodes),
+      runs_(runs),
       ghosts_(ghosts),
       tick_(first_tick),
       oldest_unlocked_(quota_classes, kNoRun) {
   younger_.fill(kNoRun);
   due_.fill(kNever);
+  for (uint32_t b = 0; b < kAgeBins; ++b) first_ages_[b] = FirstAge(b);
 }
 
 void History::Append(RunLink link) {
@@ -67,8 +57,17 @@ void History::PutAfter(RunLink link, RunLink older) {
   Link(link, newer);
 }
 
+void History::PutBefore(RunLink link, RunLink newer) {
+  Run& run = At(link);
+  run.at = tick_;
+  run.bin = 0;
+  Link(At(newer).older, link);
+  Link(link, newer);
+  MoveBounds(1, newer, link);
+}
+
 // A locked node is passed over for good, because it becomes the newest when it
-// is unlocked.
+// is unlocked; see ReuseLearner::AreNewest.
 Node* History::OldestUnlocked(uint32_t quota_class) {
   RunLink& link = oldest_unlocked_[quota_class];
   for (; link != kNoRun; link = At(link).newer) {
@@ -77,17 +76,6 @@ Node* History::OldestUnlocked(uint32_t quota_class) {
     if (!node->is_locked() && node->ns->quota_class == quota_class) return node;
   }
   return nullptr;
-}
-
-void History::Tick(absl::FunctionRef<void(RunLink, uint32_t bin)> enter) {
-  ++tick_;
-  for (uint32_t b = 1; b < kAgeBins; ++b) {
-    while (due_[b] <= tick_) {
-      const RunLink link = younger_[b];
-      enter(link, b);
-      SetYounger(b, At(link).newer);
-    }
-  }
 }
 
 void History::Link(RunLink older, RunLink newer) {
@@ -101,27 +89,23 @@ void History::MoveBounds(uint32_t bin, RunLink link, RunLink other) {
   }
 }
 
-void History::SetYounger(uint32_t bin, RunLink link) {
-  younger_[bin] = link;
-  due_[bin] = link == kNoRun ? kNever : At(link).at + FirstAgeOf(bin);
-}
-
 void History::AppendViolations(const Node& node,
                                std::vector<std::string>& violations) const {
   const auto expect = [&](bool holds, const char* what) {
     if (holds) return;
     violations.push_back(absl::StrCat("reuse: node ", node.id, " ", what));
   };
-  const Run& run = node.run;
   const RunLink link = Slab<Node>::IndexOf(node);
+  const Run& run = At(link);
   const bool is_listed =
       (run.older == kNoRun ? oldest_ : At(run.older).newer) == link &&
       (run.newer == kNoRun ? newest_ : At(run.newer).older) == link;
   expect(is_listed, "is missing in the history");
+  expect(run.pages == node.page_count, "has other pages in the history");
   expect(run.at <= tick_, "was used in the future");
   const uint32_t age = tick_ - run.at;
-  expect(FirstAgeOf(run.bin) <= age &&
-             (run.bin + 1 == kAgeBins || age < FirstAgeOf(run.bin + 1)),
+  expect(first_ages_[run.bin] <= age &&
+             (run.bin + 1 == kAgeBins || age < first_ages_[run.bin + 1]),
          "is in the bin of another age");
   if (!is_listed || run.older == kNoRun) return;
   expect(At(run.older).at <= run.at, "is too far back in the history");

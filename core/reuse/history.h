@@ -2,17 +2,18 @@
 #define PANDO_CORE_REUSE_HISTORY_H_
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "core/nodes/node.h"
-#include "core/nodes/run.h"
 #include "core/nodes/slab.h"
 #include "core/reuse/ghost_runs.h"
+#include "core/reuse/node_runs.h"
 #include "core/reuse/reuse_class.h"
+#include "core/reuse/run.h"
 
 namespace pando {
 
@@ -28,18 +29,13 @@ namespace pando {
 //   the list, and History knows where it begins.
 class History {
  public:
-  // `nodes` and `ghosts` outlive this.
-  History(const Slab<Node>* nodes, GhostRuns* ghosts, uint32_t quota_classes,
-          uint32_t first_tick);
+  // `nodes`, `runs` and `ghosts` outlive this.
+  History(const Slab<Node>* nodes, const NodeRuns* runs, GhostRuns* ghosts,
+          uint32_t quota_classes, uint32_t first_tick);
 
   uint32_t tick() const { return tick_; }
   Run& At(RunLink link) const {
-    return IsGhost(link) ? ghosts_->run(link & ~kGhostBit)
-                         : nodes_->FindAt(link)->run;
-  }
-  uint32_t PagesOf(RunLink link) const {
-    return IsGhost(link) ? ghosts_->pages(link & ~kGhostBit)
-                         : nodes_->FindAt(link)->page_count;
+    return IsGhost(link) ? ghosts_->run(link & ~kGhostBit) : runs_->At(link);
   }
 
   // Adds a run as the newest one, used now.
@@ -49,13 +45,23 @@ class History {
   void Replace(RunLink link, RunLink with);
   // Adds `link`, whose run is a copy of that of `older`, right after `older`.
   void PutAfter(RunLink link, RunLink older);
+  // Adds a run, used now, right before `newer`. REQUIRES: `newer` was used now,
+  // too, and OldestUnlockedFrom of the run's quota class is older.
+  void PutBefore(RunLink link, RunLink newer);
 
-  // Lets a tick pass. Calls `enter` for each run that enters a bin by that.
-  void Tick(absl::FunctionRef<void(RunLink, uint32_t bin)> enter);
+  // Lets a tick pass. Calls `enter(link, run, bin)` for each run that enters a
+  // bin by that. It is inline, as it is called for hundreds of runs a tick.
+  template <typename F>
+  void Tick(F&& enter);
 
   // Returns the least recently used unlocked node of a quota class, which is a
   // leaf; null if all nodes are locked.
   Node* OldestUnlocked(uint32_t quota_class);
+  // Returns a run such that no unlocked node of the class is older; kNoRun if
+  // all its nodes are locked.
+  RunLink OldestUnlockedFrom(uint32_t quota_class) const {
+    return oldest_unlocked_[quota_class];
+  }
 
   // Adds a sentence when the node is not where it belongs in the list.
   void AppendViolations(const Node& node,
@@ -68,9 +74,13 @@ class History {
   // Sets younger_ to `other` in those bins from `bin` on where it was `link`.
   void MoveBounds(uint32_t bin, RunLink link, RunLink other);
   // Sets younger_ and due_ of a bin.
-  void SetYounger(uint32_t bin, RunLink link);
+  void SetYounger(uint32_t bin, RunLink link) {
+    younger_[bin] = link;
+    due_[bin] = link == kNoRun ? kNever : At(link).at + first_ages_[bin];
+  }
 
   const Slab<Node>* const nodes_;
+  const NodeRuns* const runs_;
   GhostRuns* const ghosts_;
   uint32_t tick_;
   RunLink oldest_ = kNoRun;
@@ -79,10 +89,36 @@ class History {
   // which that run enters it.
   std::array<RunLink, kAgeBins> younger_;
   std::array<uint32_t, kAgeBins> due_;
-  // For each quota class, a run such that no unlocked node of the class is
-  // older.
+  std::array<uint32_t, kAgeBins> first_ages_;  // FirstAge of each bin
+  // See OldestUnlockedFrom.
   std::vector<RunLink> oldest_unlocked_;
 };
+
+// It takes one run of each bin in turn, so that the CPU fetches the next runs
+// of all bins from memory at once.
+template <typename F>
+void History::Tick(F&& enter) {
+  ++tick_;
+  uint64_t due = 0;  // a bit for each bin
+  for (uint32_t b = 1; b < kAgeBins; ++b) {
+    due |= uint64_t{due_[b] <= tick_} << b;
+  }
+  while (due != 0) {
+    for (uint64_t bins = due; bins != 0; bins &= bins - 1) {
+      const auto b = static_cast<uint32_t>(std::countr_zero(bins));
+      const RunLink link = younger_[b];
+      if (link == kNoRun || At(link).at + first_ages_[b] > tick_) {
+        SetYounger(b, link);
+        due &= ~(uint64_t{1} << b);
+        continue;
+      }
+      Run& run = At(link);
+      enter(link, run, b);
+      younger_[b] = run.newer;
+      if (run.newer != kNoRun) __builtin_prefetch(&At(run.newer));
+    }
+  }
+}
 
 }  // namespace pando
 

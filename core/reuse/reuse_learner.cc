@@ -11,6 +11,8 @@ namespace {
 
 constexpr uint32_t kMaxUses = 255;
 
+static_assert(kReuseClasses <= 1 << 11);  // Run::reuse_class
+
 // The print of the last page of a node; 0 if it is not known.
 PagePrint LastPrintOf(const Node& node) {
   const std::span<const PagePrint> prints = node.prints();
@@ -23,7 +25,8 @@ ReuseLearner::ReuseLearner(const Options& options, const Slab<Node>* nodes)
     : options_(options),
       nodes_(nodes),
       ghosts_(options.capacity_pages),
-      history_(nodes, &ghosts_, options.quota_classes, options.first_tick),
+      history_(nodes, &runs_, &ghosts_, options.quota_classes,
+               options.first_tick),
       shadow_(&history_, options.capacity_pages),
       observers_(options.quota_classes) {}
 
@@ -36,22 +39,33 @@ void ReuseLearner::MakePrints(Node& node) {
 }
 
 void ReuseLearner::MakePrintsOf(Node& node) const {
-  const PageHashes pages{node.tokens(options_.page_tokens),
-                         options_.page_tokens,
-                         options_.page_tokens + node.ns->lookahead()};
-  PagePrint last =
+  const size_t spelled_tokens = options_.page_tokens + node.ns->lookahead();
+  const PagePrint last =
       node.parent->is_root()
           ? static_cast<PagePrint>(GhostList::StartOf(*node.ns->key))
           : LastPrintOf(*node.parent);
-  PagePrint* const prints = node.segment.MakePrints() + node.first_page;
-  for (uint32_t page = 0; page < node.page_count; ++page) {
-    prints[page] = last = NextPrint(last, pages[page]);
+  const std::span prints(node.segment.MakePrints() + node.first_page,
+                         node.page_count);
+  const Token* const tokens = node.tokens(options_.page_tokens);
+  if (spelled_tokens == 16) {
+    FillPrints<16>(last, tokens, options_.page_tokens, 16, prints);
+  } else {
+    FillPrints<std::dynamic_extent>(last, tokens, options_.page_tokens,
+                                    spelled_tokens, prints);
   }
 }
 
 RequestFacts ReuseLearner::BeginRequest(uint32_t prompt_tokens,
                                         uint32_t cached_tokens) {
-  history_.Tick([this](RunLink link, uint32_t bin) { Enter(link, bin); });
+  history_.Tick([this](RunLink link, Run& run, uint32_t bin) {
+    tables_.CountAged(run.reuse_class, bin, run.pages);
+    ReuseObserver* const observer = run.is_listed ? ObserverOf(link) : nullptr;
+    if (observer != nullptr) {
+      observer->Ages(*nodes_->FindAt(link), run, bin);
+    } else {
+      run.bin = static_cast<uint8_t>(bin);
+    }
+  });
   const uint32_t tick = history_.tick();
   shadow_.CountRequest(prompt_tokens / options_.page_tokens);
   const auto pages_a_request = std::max(
@@ -70,26 +84,14 @@ RequestFacts ReuseLearner::BeginRequest(uint32_t prompt_tokens,
           .new_tokens = prompt_tokens - std::min(prompt_tokens, cached_tokens)};
 }
 
-void ReuseLearner::Enter(RunLink link, uint32_t bin) {
-  Run& run = history_.At(link);
-  tables_.CountReached(run.reuse_class, bin, history_.PagesOf(link));
-  Node* const node = IsGhost(link) ? nullptr : nodes_->FindAt(link);
-  ReuseObserver* const observer = node == nullptr ? nullptr : ObserverOf(*node);
-  if (observer != nullptr) observer->BeforeAgeing(*node);
-  run.bin = static_cast<uint8_t>(bin);
-  if (observer != nullptr) observer->AfterAgeing(*node);
-}
-
-ReuseObserver* ReuseLearner::ObserverOf(const Node& node) const {
-  if (!node.is_leaf() || node.is_locked()) return nullptr;
-  return observers_[node.ns->quota_class];
+ReuseObserver* ReuseLearner::ObserverOf(RunLink link) const {
+  if (!history_.At(link).is_listed) return nullptr;
+  return observers_[nodes_->FindAt(link)->ns->quota_class];
 }
 
 void ReuseLearner::NoteLeftShadow(RunLink link) {
-  if (IsGhost(link)) return;
-  const Node& node = *nodes_->FindAt(link);
-  ReuseObserver* const observer = ObserverOf(node);
-  if (observer != nullptr) observer->LeftShadow(node);
+  ReuseObserver* const observer = ObserverOf(link);
+  if (observer != nullptr) observer->LeftShadow(*nodes_->FindAt(link));
 }
 
 uint32_t ReuseLearner::ClassOf(const Part& part,
@@ -137,32 +139,78 @@ const std::vector<ReuseLearner::Part>& ReuseLearner::AddLeaf(
   MakePrints(leaf);
   parts_.clear();
   TakeGhosts(leaf, request);
-  leaf.run = Run{};
-  leaf.run.uses = static_cast<uint8_t>(parts_.back().uses);
-  leaf.run.reuse_class = static_cast<uint16_t>(ClassOf(parts_.back(), request));
+  Run& run = runs_.Make(leaf);
+  run = {.pages = leaf.page_count,
+         .reuse_class = static_cast<uint16_t>(ClassOf(parts_.back(), request)),
+         .uses = static_cast<uint8_t>(parts_.back().uses)};
   new_pages_ += leaf.page_count;
-  Append(LinkOf(leaf));
-  tables_.CountReached(leaf.run.reuse_class, 0, leaf.page_count);
+  AppendLeaf(leaf);
+  tables_.CountReached(run.reuse_class, 0, run.pages);
   return parts_;
 }
 
-void ReuseLearner::SetPart(Node& node, const Part& part,
+// If the leaf's path is the newest, the leaf is put where its first use, which
+// follows, would leave it.
+void ReuseLearner::AppendLeaf(const Node& leaf) {
+  const Node& parent = *leaf.parent;
+  const bool fits = leaf.end_pages() <= options_.capacity_pages;
+  if (parent.is_root() || !fits || !AreNewest(parent, leaf.ns->root)) {
+    Append(LinkOf(leaf));
+    return;
+  }
+  history_.PutBefore(LinkOf(leaf), LinkOf(parent));
+  EnterShadow(LinkOf(leaf));
+}
+
+void ReuseLearner::SetPart(const Node& node, const Part& part,
                            const RequestFacts* request) {
-  node.run.uses = static_cast<uint8_t>(part.uses);
-  Reclassify(node, ClassOf(part, request));
+  Run& run = runs_.At(LinkOf(node));
+  run.uses = static_cast<uint8_t>(part.uses);
+  Reclassify(run, ClassOf(part, request));
 }
 
 // The node counts as used once for each insert of it.
 void ReuseLearner::Meet(Node& node, const RequestFacts* request) {
   MakePrints(node);
   const uint32_t uses = std::clamp(node.hit_count, uint32_t{1}, kMaxUses);
-  node.run.uses = static_cast<uint8_t>(uses);
-  node.run.reuse_class = static_cast<uint16_t>(
-      ClassOf({node.page_count, uses, /*interval=*/0}, request));
-  tables_.CountReached(node.run.reuse_class, 0, node.page_count);
+  Run& run = runs_.Make(node);
+  run = {.pages = node.page_count,
+         .reuse_class = static_cast<uint16_t>(
+             ClassOf({node.page_count, uses, /*interval=*/0}, request)),
+         .uses = static_cast<uint8_t>(uses)};
+  tables_.CountReached(run.reuse_class, 0, run.pages);
   if (request != nullptr && request->is_new) {
     shadow_.CountCommonUse(node.page_count);
   }
+}
+
+// All nodes leave the history first, so that LRU would find them all, and then
+// come back, the deepest first.
+void ReuseLearner::Use(Node& node, const Node* end,
+                       const RequestFacts* request) {
+  if (AreNewest(node, end)) {
+    for (const Node* n = &node; request != nullptr && n != end; n = n->parent) {
+      UpdateClass(*n, request);
+    }
+    return;
+  }
+  for (Node* n = &node; n != end; n = n->parent) BeginUse(*n, request);
+  for (Node* n = &node; n != end; n = n->parent) Append(LinkOf(*n));
+}
+
+// Most requests use their path three times in a tick: when they are admitted,
+// when they insert, and when they unlock. OldestUnlocked may have passed over
+// the nodes while they were locked; then they must become the newest anew.
+bool ReuseLearner::AreNewest(const Node& node, const Node* end) const {
+  if (!Knows(node) || !shadow_.HoldsNotLast(LinkOf(node))) return false;
+  if (RunOf(node).at != history_.tick()) return false;
+  const RunLink passed = history_.OldestUnlockedFrom(node.ns->quota_class);
+  if (passed == kNoRun) return false;
+  for (const Node* n = &node; n != end; n = n->parent) {
+    const RunLink newer = n->parent == end ? kNoRun : LinkOf(*n->parent);
+    if (RunOf(*n).newer != newer || LinkOf(*n) == passed) return false;
+  }
+  return true;
 }
 
 // A later use by the same request counts no reuse; it only updates the class of
@@ -173,28 +221,29 @@ void ReuseLearner::BeginUse(Node& node, const RequestFacts* request) {
     return;
   }
   const RunLink link = LinkOf(node);
-  Run& run = node.run;
+  Run& run = history_.At(link);
   const uint32_t tick = history_.tick();
   bool reaches_first_bin = run.bin > 0;
   if (request != nullptr && request->is_new && run.at < tick) {
-    CountUse(link, node.page_count);
+    CountUse(link, run.pages);
     run.uses = static_cast<uint8_t>(std::min(kMaxUses, run.uses + 1u));
-    run.reuse_class = static_cast<uint16_t>(ClassOf(
-        {node.page_count, run.uses, IntervalLevel(tick - run.at)}, request));
+    run.reuse_class = static_cast<uint16_t>(
+        ClassOf({run.pages, run.uses, IntervalLevel(tick - run.at)}, request));
     reaches_first_bin = true;
-  } else if (request != nullptr && run.at == request->tick) {
-    const auto of = ReuseClass::FromNumber(run.reuse_class);
-    Reclassify(node,
-               ClassOf({node.page_count, run.uses, of.interval}, request));
+  } else if (request != nullptr) {
+    UpdateClass(node, request);
   }
-  if (reaches_first_bin) {
-    tables_.CountReached(run.reuse_class, 0, node.page_count);
-  }
-  shadow_.Leaves(link, node.page_count);
+  if (reaches_first_bin) tables_.CountReached(run.reuse_class, 0, run.pages);
+  shadow_.Leaves(link, run.pages);
   history_.Remove(link);
 }
 
-void ReuseLearner::EndUse(Node& node) { Append(LinkOf(node)); }
+void ReuseLearner::UpdateClass(const Node& node, const RequestFacts* request) {
+  Run& run = runs_.At(LinkOf(node));
+  if (run.at != request->tick) return;
+  const auto of = ReuseClass::FromNumber(run.reuse_class);
+  Reclassify(run, ClassOf({run.pages, run.uses, of.interval}, request));
+}
 
 void ReuseLearner::NoteUsed(RequestFacts* request) const {
   if (request == nullptr) return;
@@ -202,24 +251,34 @@ void ReuseLearner::NoteUsed(RequestFacts* request) const {
   request->is_new = false;
 }
 
-void ReuseLearner::Split(Node& front, Node& back) {
+void ReuseLearner::Split(const Node& front, const Node& back) {
   if (!Knows(back)) return;
-  front.run = back.run;
+  Run& front_run = runs_.Make(front);
+  Run& back_run = runs_.At(LinkOf(back));
+  front_run = back_run;
+  front_run.is_listed = 0;  // it is no leaf
+  front_run.pages = front.page_count;
+  back_run.pages = back.page_count;
   history_.PutAfter(LinkOf(front), LinkOf(back));
   shadow_.Divided(LinkOf(front), front.page_count, LinkOf(back));
-  if (!back.run.is_in_shadow) NoteLeftShadow(LinkOf(back));
+  if (!back_run.is_in_shadow) NoteLeftShadow(LinkOf(back));
 }
 
-void ReuseLearner::Trim(Node& leaf, uint32_t kept, bool is_evicted) {
+void ReuseLearner::Trim(const Node& leaf, uint32_t kept, bool is_evicted) {
   if (!Knows(leaf)) return;
+  Run& run = runs_.At(LinkOf(leaf));
   if (is_evicted) {
     AddGhost(leaf, kept);
   } else {
     shadow_.Shrinks(LinkOf(leaf), kept);
   }
-  if (kept > 0) return;
+  if (kept > 0) {
+    run.pages = kept;
+    return;
+  }
   shadow_.Leaves(LinkOf(leaf), 0);
   history_.Remove(LinkOf(leaf));
+  run = Run();
 }
 
 // All room is made before the run is cut. So whichever ghost is forgotten, the
@@ -230,7 +289,7 @@ void ReuseLearner::AddGhost(const Node& leaf, uint32_t kept) {
   const auto pages = static_cast<uint32_t>(prints.size());
   while (const auto slot = ghosts_.InTheWay(pages)) ForgetGhost(*slot);
   const bool is_in_turn = OldestUnlocked(leaf.ns->quota_class) == &leaf;
-  const RunLink ghost = GhostLink(ghosts_.Add(prints, leaf.run));
+  const RunLink ghost = GhostLink(ghosts_.Add(prints, RunOf(leaf)));
   history_.Replace(LinkOf(leaf), ghost);
   history_.PutAfter(LinkOf(leaf), ghost);
   shadow_.Divided(LinkOf(leaf), kept, ghost);
@@ -257,11 +316,10 @@ void ReuseLearner::DropGhost(uint32_t slot) {
   ghosts_.Remove(slot);
 }
 
-void ReuseLearner::Reclassify(Node& node, uint32_t reuse_class) {
-  if (node.run.reuse_class == reuse_class) return;
-  tables_.Reclassify(node.run.reuse_class, reuse_class, node.run.bin,
-                     node.page_count);
-  node.run.reuse_class = static_cast<uint16_t>(reuse_class);
+void ReuseLearner::Reclassify(Run& run, uint32_t reuse_class) {
+  if (run.reuse_class == reuse_class) return;
+  tables_.Reclassify(run.reuse_class, reuse_class, run.bin, run.pages);
+  run.reuse_class = static_cast<uint16_t>(reuse_class);
 }
 
 void ReuseLearner::CountUse(RunLink link, uint32_t pages) {
@@ -276,6 +334,10 @@ uint32_t ReuseLearner::ticks() const {
 
 void ReuseLearner::Append(RunLink link) {
   history_.Append(link);
+  EnterShadow(link);
+}
+
+void ReuseLearner::EnterShadow(RunLink link) {
   shadow_.Appended(link, [this](RunLink out) { NoteLeftShadow(out); });
 }
 

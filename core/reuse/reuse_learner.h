@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "core/nodes/node.h"
-#include "core/nodes/run.h"
 #include "core/nodes/slab.h"
 #include "core/reuse/ghost_runs.h"
 #include "core/reuse/history.h"
+#include "core/reuse/node_runs.h"
 #include "core/reuse/prefix_hash.h"
 #include "core/reuse/request_facts.h"
 #include "core/reuse/reuse_class.h"
 #include "core/reuse/reuse_tables.h"
+#include "core/reuse/run.h"
 #include "core/reuse/shadow_lru.h"
 
 namespace pando {
@@ -23,19 +24,17 @@ class ReuseObserver {
  public:
   virtual ~ReuseObserver() = default;
 
-  // The learner calls BeforeAgeing before the bin of an unlocked leaf changes,
-  // and AfterAgeing after that.
-  virtual void BeforeAgeing(Node& leaf) = 0;
-  virtual void AfterAgeing(Node& leaf) = 0;
-  // An LRU cache would hold no page of this unlocked leaf from now on.
+  // Changes the bin of a listed leaf to the next one: it has aged.
+  virtual void Ages(Node& leaf, Run& run, uint32_t bin) = 0;
+  // An LRU cache would hold no page of this listed leaf from now on.
   virtual void LeftShadow(const Node& leaf) = 0;
   // The indexes (ReuseTables::index) of a class have changed.
   virtual void IndexChanged(uint32_t reuse_class) = 0;
 };
 
 // Learns how likely pages are to be used again, from all that is used and
-// evicted (see docs/design.md). It keeps Node::run, the ghosts, the history,
-// the tables and the shadow LRU in step. A node that was cached before the
+// evicted (see docs/design.md). It keeps the runs, the ghosts, the history, the
+// tables and the shadow LRU in step. A node that was cached before the
 // learner began is unknown to it until its next use, and then counts as if
 // inserted at that time.
 //
@@ -75,24 +74,27 @@ class ReuseLearner {
   // the parts, the front one first; the tree then makes a node of each.
   const std::vector<Part>& AddLeaf(Node& leaf, RequestFacts* request);
   // Gives a node, which was made of that leaf, the class of its own part.
-  void SetPart(Node& node, const Part& part, const RequestFacts* request);
-  // Whether the node was inserted or used since the learner began. REQUIRES:
-  // the node's run is not one of an earlier learner.
-  static bool Knows(const Node& node) { return node.run.uses > 0; }
-  // Begin and end a use of `node`, by a request if one is given. Between the
-  // two calls the node is not in the history. For a path, BeginUse is called
-  // for all nodes first, so that LRU would find them all, and then EndUse for
-  // each, the deepest first.
-  void BeginUse(Node& node, const RequestFacts* request);
-  void EndUse(Node& node);
+  void SetPart(const Node& node, const Part& part, const RequestFacts* request);
+  // Whether the node was inserted or used since the learner began.
+  bool Knows(const Node& node) const { return runs_.Has(node); }
+  // REQUIRES: Knows(node).
+  const Run& RunOf(const Node& node) const { return runs_.At(LinkOf(node)); }
+  // Notes whether the node is in a bucket of the observer of its class, which
+  // is told only of such nodes. REQUIRES: Knows(node).
+  void SetListed(const Node& node, bool is_listed) {
+    runs_.At(LinkOf(node)).is_listed = is_listed;
+  }
+  // Notes that `node` and its ancestors below `end` were used, by a request if
+  // one is given.
+  void Use(Node& node, const Node* end, const RequestFacts* request);
   // Notes that the request has now used all pages that it could.
   void NoteUsed(RequestFacts* request) const;
 
   // Notes that `front` was split off `back`.
-  void Split(Node& front, Node& back);
+  void Split(const Node& front, const Node& back);
   // Notes that `leaf` is about to lose its pages after the first `kept`. If
   // `is_evicted`, they become a ghost.
-  void Trim(Node& leaf, uint32_t kept, bool is_evicted);
+  void Trim(const Node& leaf, uint32_t kept, bool is_evicted);
 
   // Whether too little is known yet to choose another victim than LRU's.
   bool IsWarmingUp() const { return ticks() < options_.warmup_ticks; }
@@ -103,7 +105,8 @@ class ReuseLearner {
     return history_.OldestUnlocked(quota_class);
   }
   float IndexOf(const Node& node) const {
-    return tables_.index(node.run.reuse_class, node.run.bin);
+    const Run& run = RunOf(node);
+    return tables_.index(run.reuse_class, run.bin);
   }
 
   const History& history() const { return history_; }
@@ -123,16 +126,26 @@ class ReuseLearner {
   void MakePrintsOf(Node& node) const;
   // Makes a node known that was cached before the learner began.
   void Meet(Node& node, const RequestFacts* request);
+  // Whether a use of `node` and its ancestors below `end` would change nothing
+  // in the history and the shadow: they are its newest runs, used in this tick.
+  bool AreNewest(const Node& node, const Node* end) const;
+  // Counts a use of a node and takes it out of the history.
+  void BeginUse(Node& node, const RequestFacts* request);
+  // Moves a node that the request itself used last to the class that the
+  // request has by now.
+  void UpdateClass(const Node& node, const RequestFacts* request);
   // Finds the ghosts that the pages of `leaf` were, fills parts_, and cuts
   // these pages off the ghosts.
   void TakeGhosts(const Node& leaf, RequestFacts* request);
   uint32_t ClassOf(const Part& part, const RequestFacts* request) const;
-  // Gives the node another class, and moves its counts in the tables.
-  void Reclassify(Node& node, uint32_t reuse_class);
+  // Gives a run another class, and moves its counts in the tables.
+  void Reclassify(Run& run, uint32_t reuse_class);
   // Counts that the first `pages` pages of a run were used.
   void CountUse(RunLink link, uint32_t pages);
   // Adds the run as the newest.
   void Append(RunLink link);
+  void AppendLeaf(const Node& leaf);
+  void EnterShadow(RunLink link);
   // Adds a ghost of the pages of `leaf` after the first `kept`: they are
   // evicted.
   void AddGhost(const Node& leaf, uint32_t kept);
@@ -142,16 +155,14 @@ class ReuseLearner {
   // Forgets a ghost to make room for another one, or because another one begins
   // with the same print.
   void ForgetGhost(uint32_t slot);
-  // Moves a run that has aged to its next bin.
-  void Enter(RunLink link, uint32_t bin);
   // Tells the observer that nothing of the run is in the shadow any more.
   void NoteLeftShadow(RunLink link);
-  // The observer of the node's quota class; null unless the node is an unlocked
-  // leaf.
-  ReuseObserver* ObserverOf(const Node& node) const;
+  // The observer that lists the node of a run; null if there is none.
+  ReuseObserver* ObserverOf(RunLink link) const;
 
   const Options options_;
   const Slab<Node>* const nodes_;
+  NodeRuns runs_;
   GhostRuns ghosts_;
   History history_;
   ShadowLru shadow_;

@@ -2,11 +2,12 @@
 #define PANDO_CORE_REUSE_REUSE_POLICY_H_
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "core/eviction/eviction_policy.h"
 #include "core/eviction/ranked_policy.h"
 #include "core/reuse/class_tournament.h"
@@ -70,13 +71,14 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
     return leaves_ + *earlier_.leaf_count();
   }
 
-  void BeforeAgeing(Node& leaf) override { Leave(leaf); }
-  void AfterAgeing(Node& leaf) override { Enter(leaf); }
+  void Ages(Node& leaf, Run& run, uint32_t bin) override;
   void LeftShadow(const Node& leaf) override {
-    outside_.MarkChanged(leaf.run.reuse_class);
+    outside_.MarkChanged(learner_->RunOf(leaf).reuse_class);
   }
   void IndexChanged(uint32_t reuse_class) override {
-    if (bins_[reuse_class] != 0) MarkChanged(reuse_class);
+    if (buckets_[reuse_class].bins == 0) return;
+    FitIndexes(reuse_class);
+    MarkChanged(reuse_class);
   }
 
  private:
@@ -84,9 +86,28 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
     Node* oldest = nullptr;
     Node* newest = nullptr;
   };
-  static uint32_t BucketOf(const Node& node) {
-    return node.run.reuse_class * kAgeBins + node.run.bin;
+  // The buckets of a class that have leaves, in the order of their bins.
+  struct ClassBuckets {
+    uint64_t bins = 0;  // a bit for each bin that has leaves
+    std::vector<Bucket> buckets;
+
+    // Where the bucket of a bin is, or would be.
+    int PlaceOf(uint32_t bin) const {
+      return std::popcount(bins & ((uint64_t{1} << bin) - 1));
+    }
+  };
+  // Return, make and remove the bucket of runs of this class and age.
+  const Bucket* FindBucket(const Run& run) const;
+  Bucket* FindBucket(const Run& run) {
+    return const_cast<Bucket*>(std::as_const(*this).FindBucket(run));
   }
+  Bucket& MakeBucket(const Run& run);
+  // Fits the indexes of a class that has leaves as soon as they change, so that
+  // a call that evicts need not fit those of many classes.
+  void FitIndexes(uint32_t reuse_class) const {
+    learner_->tables().index(reuse_class, 0);
+  }
+  void RemoveBucket(const Run& run);
   void Detach();
   // Whether the leaf is in a bucket.
   bool IsListed(const Node& leaf) const;
@@ -108,10 +129,8 @@ class ReusePolicy : public EvictionPolicy, public ReuseObserver {
   // The leaves that the learner does not know, and during Fill also those that
   // are not entered yet.
   RankedPolicy earlier_{EvictionPolicyKind::kLru};
-  size_t leaves_ = 0;                              // in buckets
-  absl::flat_hash_map<uint32_t, Bucket> buckets_;  // none is empty
-  // For each class, a bit for each bin that has leaves.
-  std::array<uint64_t, kReuseClasses> bins_{};
+  size_t leaves_ = 0;                                  // in buckets
+  std::array<ClassBuckets, kReuseClasses> buckets_{};  // by class
   ClassTournament all_;
   ClassTournament outside_;  // of the leaves that LRU would not hold
 };

@@ -147,7 +147,7 @@ void ReuseTables::EndFactor(uint32_t factor, float pages_a_request) {
 // The wait begins in the middle of bin `begin`. For each `begin`, the chance of
 // reuse and the time spent waiting are summed up bin by bin, and the best ratio
 // of the two is kept.
-void ReuseTables::FitIndex(uint32_t reuse_class, const Factors& factors) {
+void ReuseTables::FitIndex(uint32_t reuse_class, const Factors& factors) const {
   const Row hazards = HazardsOf(factors, reuse_class, kFactors);
   const Row& widths = BinWidths();
   Row alive{};
@@ -169,6 +169,7 @@ void ReuseTables::FitIndex(uint32_t reuse_class, const Factors& factors) {
     alive[end] = 1 - hazard;
   }
   index_[reuse_class] = best;
+  is_fitted_.set(reuse_class);
 }
 
 void ReuseTables::Fade(uint32_t reuse_class) {
@@ -201,7 +202,7 @@ ReuseTables::Refitted ReuseTables::FitStep(uint32_t tick,
       SumUp(c, part_);
       continue;
     }
-    FitIndex(c, fitted_);
+    is_fitted_.reset(c);
     if (fades_) Fade(c);
   }
   next_class_ = end % kReuseClasses;

@@ -31,6 +31,10 @@ class ReuseTables {
 
   // Counts `pages` pages of the class that reached the bin.
   void CountReached(uint32_t reuse_class, uint32_t bin, uint32_t pages);
+  // The same for pages that were counted before, in an earlier bin.
+  void CountAged(uint32_t reuse_class, uint32_t bin, uint32_t pages) {
+    reached_[reuse_class][bin] += static_cast<float>(pages);
+  }
   // Counts `pages` pages of the class that were used in the bin.
   void CountReused(uint32_t reuse_class, uint32_t bin, uint32_t pages) {
     reused_[reuse_class][bin] += static_cast<float>(pages);
@@ -39,8 +43,10 @@ class ReuseTables {
   // another.
   void Reclassify(uint32_t from, uint32_t to, uint32_t bin, uint32_t pages);
 
-  // REQUIRES: IsKnown(reuse_class).
+  // REQUIRES: IsKnown(reuse_class). Fits the indexes of the class if that was
+  // not done since they changed.
   float index(uint32_t reuse_class, uint32_t bin) const {
+    if (!is_fitted_[reuse_class]) FitIndex(reuse_class, FactorsOf(reuse_class));
     return index_[reuse_class][bin];
   }
   // The fitted chance that a page of the class which has reached `bin` is used
@@ -76,13 +82,20 @@ class ReuseTables {
   // these, compute the indexes of a class, and let its counts fade.
   void SumUp(uint32_t reuse_class, uint32_t factor);
   void EndFactor(uint32_t factor, float pages_a_request);
-  void FitIndex(uint32_t reuse_class, const Factors& factors);
+  void FitIndex(uint32_t reuse_class, const Factors& factors) const;
   void Fade(uint32_t reuse_class);
   void BeginRound(uint32_t tick);
+  // The factors of the last round that has passed the class.
+  const Factors& FactorsOf(uint32_t reuse_class) const {
+    return part_ == kFactors && reuse_class < next_class_ ? fitted_ : factors_;
+  }
 
   std::array<Row, kReuseClasses> reached_{};
   std::array<Row, kReuseClasses> reused_{};
-  std::array<Row, kReuseClasses> index_{};
+  // The indexes, and whether those of a class are fitted. They are fitted only
+  // when they are asked for, because many classes have no leaf.
+  mutable std::array<Row, kReuseClasses> index_{};
+  mutable std::bitset<kReuseClasses> is_fitted_;
   std::bitset<kReuseClasses> known_;  // IsKnown, by class
   Factors factors_;                   // those of the last finished round
   // The round under way. `part_` is the factor that is fitted; after the last

@@ -18,7 +18,7 @@ uint32_t ShadowLru::PagesOf(RunLink link, uint32_t pages) const {
 void ShadowLru::Appended(RunLink link,
                          absl::FunctionRef<void(RunLink)> evicted) {
   history_->At(link).is_in_shadow = true;
-  pages_ += history_->PagesOf(link);
+  pages_ += history_->At(link).pages;
   if (boundary_ == kNoRun) SetBoundary(link);
   while (pages_ > capacity_) {
     const auto over = static_cast<uint32_t>(
@@ -103,7 +103,7 @@ void ShadowLru::CountOut(RunLink link, uint32_t pages) {
 
 void ShadowLru::SetBoundary(RunLink link) {
   boundary_ = link;
-  boundary_pages_ = link == kNoRun ? 0 : history_->PagesOf(link);
+  boundary_pages_ = link == kNoRun ? 0 : history_->At(link).pages;
 }
 
 }  // namespace pando

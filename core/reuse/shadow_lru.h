@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
-#include "core/nodes/run.h"
 #include "core/reuse/history.h"
+#include "core/reuse/run.h"
 
 namespace pando {
 
@@ -64,6 +64,11 @@ class ShadowLru {
   // without the part evicted in turn is below debt_limit(); see docs/design.md.
   bool MayOwe() const;
 
+  // Whether the shadow holds the whole run, and others that are older.
+  bool HoldsNotLast(RunLink link) const {
+    return history_->At(link).is_in_shadow && link != boundary_;
+  }
+
   // Hits of LRU, in pages.
   uint64_t hits() const { return hits_; }
   // Pages that requests asked for.
@@ -81,7 +86,7 @@ class ShadowLru {
  private:
   // How many pages of a run are in the shadow.
   uint32_t PagesOf(RunLink link) const {
-    return PagesOf(link, history_->PagesOf(link));
+    return PagesOf(link, history_->At(link).pages);
   }
   uint32_t PagesOf(RunLink link, uint32_t pages) const;
   void Gain(int64_t pages);

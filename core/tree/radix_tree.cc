@@ -294,11 +294,8 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
     n->used_at = time_;
     n->hit_count = std::max(n->hit_count + use.is_hit, use.least_hits);
     n->priority = std::max(n->priority, use.priority);
-    if (learner_ != nullptr) learner_->BeginUse(*n, use.request);
   }
-  for (Node* n = &node; learner_ != nullptr && !n->is_root(); n = n->parent) {
-    learner_->EndUse(*n);
-  }
+  if (learner_ != nullptr) learner_->Use(node, node.ns->root, use.request);
   OrderOf(node).AfterUse(node);
   NoteUseInLedger(node);
 }
@@ -330,18 +327,15 @@ Node* RadixTree::Unlock(Node& node, uint32_t& steps) {
     next->last_access = now_;
     next->used_at = time_;
     if (ledger_ != nullptr) next->segment.NoteUnlocked(next->page_count);
-    if (learner_ != nullptr) learner_->BeginUse(*next, nullptr);
     pages += next->page_count;
     // The parent counted this node as a locked child. Its count stays the same,
     // because it now counts the moved lock instead.
     next = next->parent;
   }
   if (next != &node) NoteUseInLedger(node);
+  if (learner_ != nullptr) learner_->Use(node, next, nullptr);
   ChangingOrder& order = OrderOf(node);
-  for (Node* n = &node; n != next; n = n->parent) {
-    if (learner_ != nullptr) learner_->EndUse(*n);
-    order.Add(*n);
-  }
+  for (Node* n = &node; n != next; n = n->parent) order.Add(*n);
   if (node.is_ended_leaf()) EndedOf(node).Add(node);
   if (pages > 0) CountPages(*node.ns, pages, -int64_t{pages});
   steps = left;

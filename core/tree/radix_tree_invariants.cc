@@ -32,7 +32,7 @@ void RadixTree::AppendViolations(const Node& node, int64_t lock_count,
              (node.older == nullptr && node.newer == nullptr),
          "is locked, but in the order of eviction");
   AppendLinkViolations(node, violations);
-  if (learner_ != nullptr && ReuseLearner::Knows(node)) {
+  if (learner_ != nullptr && learner_->Knows(node)) {
     learner_->history().AppendViolations(node, violations);
   }
   if (!node.is_locked()) {

@@ -126,14 +126,16 @@ void RadixTree::Unlink(uint32_t nodes) {
     Node* const node = nodes_.FindAt((*unlinking_)++);
     if (node == nullptr) continue;
     node->older = node->newer = nullptr;
-    if (learner_ != nullptr) continue;
-    node->run = Run();
-    if (!node->is_root()) node->segment.DropPrints();
+    if (learner_ != nullptr) {
+      if (learner_->Knows(*node)) learner_->SetListed(*node, false);
+    } else if (!node->is_root()) {
+      node->segment.DropPrints();
+    }
   }
   if (*unlinking_ == nodes_.cells()) unlinking_.reset();
 }
 
-// The runs stay in the nodes; Unlink removes them.
+// The prints stay in the segments; Unlink removes them.
 void RadixTree::DropUnusedLearner() {
   if (reuse_.learns_always || policy_ == EvictionPolicyKind::kReuse) return;
   if (learner_ == nullptr) return;

@@ -161,8 +161,7 @@ std::vector<Metric> BlockMetrics() {
               return static_cast<double>(s.blocks.index_bytes);
             }),
       Counter("pando_block_recoveries_total",
-              "How often a pandod took the blocks over from one that was "
-              "killed, crashed or was restarted under a keeper.",
+              "How often a pandod took the blocks over from the one before.",
               [](const Snapshot& s) {
                 return static_cast<double>(s.blocks.recoveries);
               }),

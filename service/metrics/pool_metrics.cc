@@ -110,8 +110,8 @@ std::vector<Metric> PoolMetrics() {
             "may write: no time frees them.",
             [](const Snapshot& s) { return s.cache.held_pages; }),
       Counter("pando_page_recoveries_total",
-              "How often a pandod took the cached pages over from one that was "
-              "killed, crashed or was restarted under a keeper.",
+              "How often a pandod took the cached pages over from the one "
+              "before.",
               [](const Snapshot& s) {
                 return static_cast<double>(s.cache.recoveries);
               }),

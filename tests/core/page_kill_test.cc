@@ -54,7 +54,7 @@ std::vector<Token> TokensOf(uint32_t prompt) {
 }
 
 NamespaceKey NamespaceOf(uint32_t prompt) {
-  return {.extra_key = std::to_string(prompt / 8 % 3)};
+  return {.extra_key = std::to_string(prompt / 8 % 3), .cache_salt = {}};
 }
 
 // What belongs into the page that ends after `tokens` tokens of a prompt.

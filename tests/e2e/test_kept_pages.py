@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from eventually import eventually
 from kept_pandod import KeptPandod, config_of, kept
-from pando_kv import Client, MappedPool, Operator, PandoError
-from pandod_process import PAGE_TOKENS, POOL_PAGES
+from pando_kv import Client, KvLayout, MappedPool, Operator, PandoError
+from pandod_process import OPEN, PAGE_TOKENS, POOL_PAGES
 from worker_process import WorkerProcess
 
 KILLS = 25
@@ -131,7 +131,8 @@ def test_what_workers_of_before_use_is_theirs_until_they_let_go(tmp_path):
             store(client, pool, 1)
         worker.do("attach", "lock", "reserve", "write")
         held = worker.do("insert")
-        locked = client_pages(server)
+        with Client(server.address) as client:
+            locked = client.stats().pages.protected
         worker.pause()
         restart(server)
         with attached(server) as (client, pool):
@@ -149,9 +150,21 @@ def test_what_workers_of_before_use_is_theirs_until_they_let_go(tmp_path):
             assert client.allocate_pages(PAGES - others.size).size
 
 
-def client_pages(server: KeptPandod) -> int:
-    with Client(server.address) as client:
-        return client.stats().pages.protected
+def test_without_a_usable_ledger_all_pages_are_withheld_until_workers_let_go(tmp_path):
+    with (
+        kept(tmp_path, config=config_of(tmp_path, model="one")) as server,
+        WorkerProcess(server.address) as worker,
+    ):
+        worker.do("attach", "lock", "reserve")
+        config_of(tmp_path, model="two")
+        restart(server)
+        with Client(server.address) as client:
+            assert client.stats().pages.quarantined == PAGES
+            with pytest.raises(PandoError):
+                client.allocate_pages(1)
+            worker.kill()
+            eventually(lambda: client.stats().pages.free == PAGES)
+            assert client.allocate_pages(PAGES).size == PAGES
 
 
 def test_another_model_does_not_get_the_pages(tmp_path):
@@ -168,12 +181,34 @@ def test_another_model_does_not_get_the_pages(tmp_path):
 def test_a_worker_with_another_configuration_is_still_refused(tmp_path):
     with kept(tmp_path) as server:
         with Client(server.address) as client:
-            client.attach_pool(model_digest="one").close()
+            with client.attach_pool(model_digest="one") as pool:
+                store(client, pool, 1)
         restart(server)
         with Client(server.address) as client:
             with pytest.raises(PandoError, match="'one'"):
                 client.attach_pool(model_digest="two")
             client.attach_pool(model_digest="one").close()
+
+
+def test_the_pages_of_an_open_pool_come_back_with_its_layout(tmp_path):
+    layout = KvLayout.make(
+        capacity_pages=0,
+        layers=2,
+        heads=2,
+        head_size=8,
+        dtype="float32",
+        page_tokens=PAGE_TOKENS,
+    )
+    tokens = np.arange(2 * PAGE_TOKENS, dtype=np.uint32)
+    with kept(tmp_path, **OPEN, pool_bytes="1MiB") as server:
+        with Client(server.address) as client:
+            client.attach_pool(expected_layout=layout, model="m").close()
+            pages = client.allocate_pages(2)
+            client.insert(tokens, pages)
+        restart(server)
+        with Client(server.address) as client:
+            client.attach_pool(expected_layout=layout, model="m").close()
+            assert client.match_prefix(tokens).page_ids.tolist() == pages.tolist()
 
 
 def test_without_keep_nothing_is_cached_after_a_death(tmp_path):

@@ -19,16 +19,13 @@ from lanes import needs_lane
 from pando_kv import (
     Client,
     KvLayout,
-    PandoError,
 )
 from pandod_process import (
     OPEN,
     PAGE_TOKENS,
-    POOL_PAGES,
     binary,
     clean_environment,
 )
-from worker_process import WorkerProcess
 
 TOKENS = list(range(2 * PAGE_TOKENS))
 KILLS = 20
@@ -80,22 +77,6 @@ def test_a_mapping_of_before_is_of_the_same_memory(tmp_path):
             with client.attach_pool() as after:
                 before.memory()[:4] = (1, 2, 3, 4)
                 np.testing.assert_array_equal(after.memory()[:4], (1, 2, 3, 4))
-
-
-def test_pages_that_workers_of_before_map_are_handed_out_once_they_let_go(tmp_path):
-    pages = POOL_PAGES - 1
-    with kept(tmp_path) as server, WorkerProcess(server.address) as worker:
-        worker.do("attach", "lock", "reserve")
-        server.kill_server()
-        server.wait_serving()
-        with Client(server.address) as client:
-            assert client.stats().pages.quarantined == pages
-            with pytest.raises(PandoError):
-                client.allocate_pages(1)
-            assert client.match_prefix(TOKENS).page_ids.size == 0
-            worker.kill()
-            eventually(lambda: client.stats().pages.free == pages)
-            assert client.allocate_pages(pages).size == pages
 
 
 def test_a_size_that_pandod_chose_stays(tmp_path):

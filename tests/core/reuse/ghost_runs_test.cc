@@ -2,6 +2,7 @@
 
 #include <numeric>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "core/reuse/prefix_hash.h"
@@ -88,16 +89,17 @@ TEST(PrefixHashTest, APrintIsThatOfItsPageAndOfAllBefore) {
 }
 
 TEST(PrefixHashTest, AnyTokenAndItsPlaceMatter) {
-  std::vector<Token> page = {1, 2, 3, 4, 5, 6, 7};
+  std::vector<Token> tokens = {1, 2, 3, 4, 5, 6, 7};
+  const std::span<const Token> page(tokens);
   const uint64_t hash = HashOfPage(page);
   for (size_t i = 0; i < page.size(); ++i) {
-    ++page[i];
+    ++tokens[i];
     EXPECT_NE(HashOfPage(page), hash) << i;
-    --page[i];
+    --tokens[i];
     if (i == 0) continue;
-    std::swap(page[i - 1], page[i]);
+    std::swap(tokens[i - 1], tokens[i]);
     EXPECT_NE(HashOfPage(page), hash) << i;
-    std::swap(page[i - 1], page[i]);
+    std::swap(tokens[i - 1], tokens[i]);
   }
 }
 

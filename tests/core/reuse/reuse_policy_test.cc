@@ -76,7 +76,7 @@ class ReusePolicyTest : public testing::Test {
     tree_.ForEachNode([&](const Node& node) {
       if (!node.is_leaf() || node.is_locked()) return;
       if (lru == nullptr || node.last_access < lru->last_access) lru = &node;
-      if (node.run.is_in_shadow && !learner.MayOwe()) return;
+      if (learner.RunOf(node).is_in_shadow && !learner.MayOwe()) return;
       if (least == nullptr || rank(node) < rank(*least)) least = &node;
     });
     if (learner.IsWarmingUp() || least == nullptr) return lru;
