@@ -47,7 +47,8 @@ uint32_t StoringHit(const Options& options) {
 }
 
 absl::Status OpenBlockLedger(KeptLedgers& ledgers, BlockOptions& blocks) {
-  const auto is_usable = [options = blocks](std::span<std::byte> bytes) mutable {
+  const auto is_usable = [options =
+                              blocks](std::span<std::byte> bytes) mutable {
     options.ledger = bytes;
     return BlockLedger::IsOf(options);
   };
@@ -113,13 +114,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     memory.pool = {.page_tokens = options.page_tokens,
                    .capacity_pages = pool->capacity_pages(),
                    .memory_id = IdOfPages(*pool, options.model)};
-    ASSIGN_OR_RETURN(memory.page_ledger,
-                     OpenPageLedger(*ledgers, memory.pool));
+    ASSIGN_OR_RETURN(memory.page_ledger, OpenPageLedger(*ledgers, memory.pool));
   }
   const EarlierWriters::Ledgers of_before{
       .pages = PageLedger::IsOf(memory.pool, memory.page_ledger),
-      .blocks = !memory.blocks.ledger.empty() &&
-                BlockLedger::IsOf(memory.blocks)};
+      .blocks =
+          !memory.blocks.ledger.empty() && BlockLedger::IsOf(memory.blocks)};
   std::unique_ptr<Server> server(new Server(
       options, kept, std::move(on_exit), std::move(on_restart), std::move(pool),
       std::move(block_memory), std::move(ledgers), memory));

@@ -5,16 +5,16 @@
 #include <cstdint>
 #include <span>
 
-#include "core/requests/block_requests.h"
 #include "base/ledger.h"
+#include "core/requests/block_requests.h"
 
 namespace pando {
 
 // The layout of BlockLedger: a header, then the kinds, the extents, and for
 // each extent the records of its blocks. Each of the four begins at a multiple
-// of kLedgerPage. A process takes over only a ledger with its own kBlockLedgerMagic.
-// So change kBlockLedgerMagic whenever the layout of anything in a ledger changes,
-// BlockRecord included.
+// of kLedgerPage. A process takes over only a ledger with its own
+// kBlockLedgerMagic. So change kBlockLedgerMagic whenever the layout of
+// anything in a ledger changes, BlockRecord included.
 inline constexpr uint64_t kBlockLedgerMagic = 0x32'52'47'44'4c'42'44'50;
 
 struct BlockLedgerHeader {

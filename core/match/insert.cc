@@ -70,9 +70,8 @@ void NoteStored(CacheJournal& journal, const Node& parent, const Node& leaf) {
 // Adds the pages after the first `existing` ones, which are cached already and
 // end at `position`. Returns where the insert ends. The caller seals the pages.
 TreePosition AddNewPages(CacheParts& parts, const InsertRequest& request,
-                         SegmentRef& segment,
-                         TreePosition position, size_t existing,
-                         RequestFacts& facts) {
+                         SegmentRef& segment, TreePosition position,
+                         size_t existing, RequestFacts& facts) {
   const bool is_chunk =
       request.lock_action == LockAction::kRelock || request.is_part;
   const Use use{.is_hit = !is_chunk,

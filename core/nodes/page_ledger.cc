@@ -21,8 +21,8 @@ constexpr uint64_t kArenaTimes = 4;
 constexpr uint64_t kMinArenaChunks = 128;
 
 uint64_t ChunksFor(const PageLedger::Pool& pool) {
-  const uint64_t page_bytes = pool.page_tokens * sizeof(Token) +
-                              sizeof(PageId) + sizeof(Segment) / 2;
+  const uint64_t page_bytes =
+      pool.page_tokens * sizeof(Token) + sizeof(PageId) + sizeof(Segment) / 2;
   return std::max(kMinArenaChunks, kArenaTimes * pool.capacity_pages *
                                        page_bytes / SegmentArena::kChunkBytes);
 }
@@ -33,8 +33,8 @@ uint64_t ChunksFor(const PageLedger::Pool& pool) {
 struct PageLedger::Layout {
   explicit Layout(const Pool& pool)
       : chunks(ChunksFor(pool)),
-        records(kLedgerPage + RoundUpToLedgerPage(kMaxNamespaces *
-                                                  sizeof(NamespaceFacts))),
+        records(kLedgerPage +
+                RoundUpToLedgerPage(kMaxNamespaces * sizeof(NamespaceFacts))),
         table(records +
               RoundUpToLedgerPage(pool.capacity_pages * sizeof(PageRecord))),
         arena(table + RoundUpToLedgerPage(chunks * sizeof(uint32_t))),

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "base/ledger.h"
 #include "core/nodes/page_pool.h"
 #include "core/nodes/segment_arena.h"
-#include "base/ledger.h"
 #include "core/requests/namespace_key.h"
 
 namespace pando {
@@ -21,8 +21,9 @@ namespace pando {
 // Recover builds the tree.
 //
 // The facts that make others valid are the check of a segment and that of a
-// namespace. A page that such a segment contains has the right bytes: they were complete before the segment was published, and
-// the segment loses the page before the page is free.
+// namespace. A page that such a segment contains has the right bytes: they were
+// complete before the segment was published, and the segment loses the page
+// before the page is free.
 //
 // Not in the ledger: segments that found no room in it and what continues them,
 // namespaces beyond kMaxNamespaces, sessions. It knows which pages are reserved

@@ -67,8 +67,8 @@ class PagePool {
  public:
   // `capacity` counts page 0; at least 2. Its records are in `ledger`, or in
   // memory of its own if that is empty. REQUIRES: a ledger has `capacity`
-  // records and outlives this. If the records are of an earlier process, Recover
-  // must be called before anything else.
+  // records and outlives this. If the records are of an earlier process,
+  // Recover must be called before anything else.
   PagePool(uint32_t capacity, uint32_t quota_classes,
            std::span<PageRecord> ledger = {}, bool is_of_before = false);
 
@@ -115,11 +115,11 @@ class PagePool {
   void Quarantine(PageOwner& owner, size_t most,
                   std::vector<PageId>& quarantined);
   // Takes over the records of an earlier process, in which the pages for which
-  // `is_cached` is true are in the tree. All others that were not free belong to
-  // no owner until TakeEarlier.
+  // `is_cached` is true are in the tree. All others that were not free belong
+  // to no owner until TakeEarlier.
   void Recover(const std::vector<bool>& is_cached);
-  // Gives `owner` the pages that were reserved, in quarantine, or in a tree from
-  // which they could not be recovered; once.
+  // Gives `owner` the pages that were reserved, in quarantine, or in a tree
+  // from which they could not be recovered; once.
   void TakeEarlier(PageOwner& owner);
 
   // Frees quarantined pages.

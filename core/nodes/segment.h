@@ -119,8 +119,8 @@ class SegmentRef {
 
   const Segment& operator*() const { return *segment_; }
   const Segment* operator->() const { return segment_; }
-  // Notes that the segment is in the tree. From now on the next process may take
-  // it over. Does nothing if it is on the heap.
+  // Notes that the segment is in the tree. From now on the next process may
+  // take it over. Does nothing if it is on the heap.
   void Publish(const SegmentFacts::Place& place);
   // Notes that it has left the tree, although there may be other references.
   void Withdraw();

@@ -67,8 +67,8 @@ size_t SegmentArena::BytesOf(uint32_t size) {
 
 uint32_t SegmentArena::SizeFor(size_t bytes) {
   if (bytes <= kMinCellBytes) return 0;
-  const auto doublings = static_cast<uint32_t>(
-      std::bit_width((bytes - 1) / kMinCellBytes) - 1);
+  const auto doublings =
+      static_cast<uint32_t>(std::bit_width((bytes - 1) / kMinCellBytes) - 1);
   const size_t step = kMinCellBytes / 8 << doublings;
   return doublings * 8 + static_cast<uint32_t>((bytes + step - 1) / step) - 8;
 }

@@ -59,8 +59,8 @@ class SegmentArena {
 
   // What the process knows of a chunk with small cells, beside the table.
   struct Chunk {
-    uint32_t used = 0;                              // cells
-    uint32_t place = 0;                             // in with_room_, if listed
+    uint32_t used = 0;                               // cells
+    uint32_t place = 0;                              // in with_room_, if listed
     std::array<uint64_t, kMaxCells / 64> is_used{};  // a bit for each cell
   };
 

@@ -90,10 +90,11 @@ class RadixTree {
             PageLedger* ledger = nullptr);
   ~RadixTree();
 
-  // Adds what an earlier process has left in the ledger, roughly in its order of
-  // eviction (a segment is as young as its last use), but without locks, hints
-  // and what was learnt. Segments whose facts cannot be true are dropped. Returns for each page whether it is
-  // cached. REQUIRES: the tree is new, and the ledger is of before.
+  // Adds what an earlier process has left in the ledger, roughly in its order
+  // of eviction (a segment is as young as its last use), but without locks,
+  // hints and what was learnt. Segments whose facts cannot be true are dropped.
+  // Returns for each page whether it is cached. REQUIRES: the tree is new, and
+  // the ledger is of before.
   std::vector<bool> Recover();
   // A node that the earlier process had locked, with all nodes before it: the
   // last such node of its segment. SegmentFacts::locked_pages counts `pages` of
@@ -103,7 +104,8 @@ class RadixTree {
     Node* node;
     uint32_t pages;
   };
-  // Returns these nodes, once; nothing may change between Recover and this call.
+  // Returns these nodes, once; nothing may change between Recover and this
+  // call.
   std::vector<EarlierLocked> TakeEarlierLocked() {
     return std::exchange(earlier_locked_, {});
   }

@@ -144,8 +144,8 @@ void RadixTree::RepackAround(Node& node) {
        n = n->parent) {
     const size_t tokens =
         SpelledTokens(n->ns->lookahead(), n->page_count, page_tokens_);
-    SegmentRef own =
-        SegmentRef::Copy({n->tokens(page_tokens_), tokens}, n->pages(), arena());
+    SegmentRef own = SegmentRef::Copy({n->tokens(page_tokens_), tokens},
+                                      n->pages(), arena());
     const std::span<const PagePrint> prints = n->prints();
     if (!prints.empty()) std::ranges::copy(prints, own.MakePrints());
     n->segment = std::move(own);

@@ -78,8 +78,8 @@ std::optional<TreePosition> RadixTree::FindPlace(
     if (number >= leaves.size() || leaves[number]->ns != &ns) {
       return std::nullopt;
     }
-    const std::optional<TreePosition> found = FindPosition(
-        Slab<Node>::HandleOf(*leaves[number]), facts.depth_pages);
+    const std::optional<TreePosition> found =
+        FindPosition(Slab<Node>::HandleOf(*leaves[number]), facts.depth_pages);
     if (!found.has_value() ||
         found->node->pages()[found->pages_in_node - 1] != facts.before) {
       return std::nullopt;
@@ -119,8 +119,8 @@ std::vector<bool> RadixTree::Recover() {
     const SegmentFacts& facts = leaf->segment->facts();
     if (facts.locked_pages == 0) continue;
     const uint32_t locked = std::min(facts.locked_pages, facts.used_pages);
-    Node& last = NodeEndingAt(*FindPosition(Slab<Node>::HandleOf(*leaf),
-                                            facts.depth_pages + locked));
+    Node& last = NodeEndingAt(
+        *FindPosition(Slab<Node>::HandleOf(*leaf), facts.depth_pages + locked));
     earlier_locked_.push_back({&last, facts.locked_pages});
   }
   std::ranges::sort(leaves, {}, [](const Node* leaf) {

@@ -85,9 +85,14 @@ absl::StatusOr<KeptDescriptors> KeptDescriptors::FromEnvironment() {
 }
 
 UniqueFd KeptDescriptors::Take(const std::string& name) {
+  UniqueFd fd = Look(name);
+  if (fd.valid()) kept_.at(name).is_taken = true;
+  return fd;
+}
+
+UniqueFd KeptDescriptors::Look(const std::string& name) const {
   const auto found = kept_.find(name);
   if (found == kept_.end() || found->second.is_taken) return UniqueFd();
-  found->second.is_taken = true;
   return CopyOf(found->second.fd);
 }
 

@@ -35,6 +35,8 @@ class KeptDescriptors {
   // Returns a descriptor of what is kept under this name. It is not valid if
   // there is nothing, or if it was taken before.
   UniqueFd Take(const std::string& name);
+  // The same, but it does not count as taken, so ForgetRest gives it up.
+  UniqueFd Look(const std::string& name) const;
   // Returns the bytes of the file that is kept under this name, or 0 if there
   // is none.
   uint64_t BytesOf(const std::string& name) const;

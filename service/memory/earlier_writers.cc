@@ -59,8 +59,7 @@ void ReserveAllBlocks(BlockCache& blocks, SessionId session) {
 EarlierWriters::EarlierWriters(PrefixCache* cache, BlockCache* blocks,
                                const KvPool& pool,
                                const HostMemory* block_memory,
-                               Ledgers of_before,
-                               absl::Duration quarantine)
+                               Ledgers of_before, absl::Duration quarantine)
     : cache_(cache), time_(std::max(quarantine, kShortestTime)) {
   last_ = pool.LastWriter().value_or(WriterId(0));
   if (block_memory != nullptr) {

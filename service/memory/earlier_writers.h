@@ -17,10 +17,10 @@ namespace pando {
 // The workers of an earlier pandod, which may still map memory that this pandod
 // has taken over. They may still write to what they had reserved, and read what
 // they had locked. Therefore these pages and blocks are in quarantine until
-// none of these workers maps the memory any more. A ledger tells which ones they
-// are; locked pages stay in the tree, with locks of an internal session. Without
-// a ledger that knowledge died with the earlier pandod, so all pages or blocks
-// are in quarantine.
+// none of these workers maps the memory any more. A ledger tells which ones
+// they are; locked pages stay in the tree, with locks of an internal session.
+// Without a ledger that knowledge died with the earlier pandod, so all pages or
+// blocks are in quarantine.
 //
 // Workers unmap the memory when they find their session lost. An idle worker
 // may not look, so the quarantine also ends after a time in which each worker

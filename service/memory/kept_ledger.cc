@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "base/ledger.h"
+#include "base/status_macros.h"
 #include "os/crash_count.h"
 #include "os/logging/log.h"
 
@@ -29,8 +29,8 @@ absl::Status CheckUsable(std::span<std::byte> bytes,
   }
   const LedgerStart& start = StartOf(bytes);
   if (start.crashes >= kMaxCrashes) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        start.crashes, " pandods crashed soon after their start"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(start.crashes, " pandods crashed soon after their start"));
   }
   if (start.starts >= kMaxStarts) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -72,7 +72,7 @@ absl::StatusOr<std::span<std::byte>> KeptLedgers::Open(const Ledger& ledger) {
 }
 
 void KeptLedgers::Spoil(const std::string& name) {
-  UniqueFd fd = kept_->Take(name);
+  UniqueFd fd = kept_->Look(name);
   if (!fd.valid()) return;
   const absl::StatusOr<SharedMemory> taken = SharedMemory::Adopt(std::move(fd));
   if (taken.ok()) MakeInvalid(BytesOf(*taken));

@@ -41,8 +41,8 @@ class KeptLedgers {
   // usable; else new memory, which is kept from now on. A crash of this process
   // counts against it.
   absl::StatusOr<std::span<std::byte>> Open(const Ledger& ledger);
-  // Makes the ledger that is kept under this name invalid, if there is one: this
-  // pandod may change the memory that it describes.
+  // Makes the ledger that is kept under this name invalid, if there is one:
+  // this pandod may change the memory that it describes.
   void Spoil(const std::string& name);
   // Notes that this pandod serves.
   void Serves();

@@ -64,9 +64,8 @@ class LedgerMemory {
   static constexpr uint64_t kMemoryId = 77;
 
   std::span<std::byte> Map(int flags) const {
-    void* const memory =
-        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags,
-             (flags & MAP_ANONYMOUS) != 0 ? -1 : fd_, 0);
+    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags,
+                              (flags & MAP_ANONYMOUS) != 0 ? -1 : fd_, 0);
     CHECK(memory != MAP_FAILED);
     return {static_cast<std::byte*>(memory), bytes_};
   }

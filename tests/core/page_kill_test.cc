@@ -61,7 +61,8 @@ NamespaceKey NamespaceOf(uint32_t prompt) {
 uint64_t ContentOf(uint32_t prompt, size_t tokens) {
   const std::vector<Token> all = TokensOf(prompt);
   uint64_t hash = 14'695'981'039'346'656'037u + prompt / 8 % 3;
-  for (size_t i = 0; i < tokens; ++i) hash = (hash ^ all[i]) * 1'099'511'628'211;
+  for (size_t i = 0; i < tokens; ++i)
+    hash = (hash ^ all[i]) * 1'099'511'628'211;
   return hash;
 }
 
@@ -106,7 +107,8 @@ class Life {
     for (uint32_t prompt = 0; prompt < kPrompts; ++prompt) {
       const std::vector<Token> tokens = TokensOf(prompt);
       const NamespaceKey ns = NamespaceOf(prompt);
-      const auto match = cache_.Match({.session = {}, .ns = ns, .tokens = tokens});
+      const auto match =
+          cache_.Match({.session = {}, .ns = ns, .tokens = tokens});
       for (size_t i = 0; i < match->pages.size(); ++i) {
         if (shared_->bytes[match->pages[i].value()] !=
             ContentOf(prompt, (i + 1) * kPageTokens)) {
@@ -173,9 +175,9 @@ TEST(PageKillTest, TheNextProcessHasThePagesOfAKilledOneWithTheirBytes) {
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   LedgerMemory ledger(kOptions);
-  auto* const shared = new (mmap(nullptr, sizeof(Shared),
-                                 PROT_READ | PROT_WRITE,
-                                 MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared();
+  auto* const shared =
+      new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared();
   for (int kill_count = 0; kill_count < kKills; ++kill_count) {
     const uint64_t goal = shared->calls + 1 + random() % 200;
     const uint64_t pause = random() % 2'000;
@@ -191,8 +193,7 @@ TEST(PageKillTest, TheNextProcessHasThePagesOfAKilledOneWithTheirBytes) {
     // The check works on a copy, so that the next child takes over the ledger
     // as the killed child left it.
     ASSERT_TRUE(PageLedger::IsOf(ledger.pool(), ledger.memory()));
-    ASSERT_EQ(Life(shared, ledger.Copy()).Check(), "")
-        << "kill " << kill_count;
+    ASSERT_EQ(Life(shared, ledger.Copy()).Check(), "") << "kill " << kill_count;
   }
 }
 

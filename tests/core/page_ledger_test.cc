@@ -54,8 +54,7 @@ class Process {
   }
   void Use(std::string_view letters) {
     const std::vector<Token> tokens = Spell(letters, {});
-    EXPECT_TRUE(
-        cache_.Match({.session = {}, .ns = {}, .tokens = tokens}).ok());
+    EXPECT_TRUE(cache_.Match({.session = {}, .ns = {}, .tokens = tokens}).ok());
   }
   LockId Lock(std::string_view letters) {
     return cache_.Lock({session_, {}, Spell(letters, {})})->lock;
@@ -93,8 +92,8 @@ class PageLedgerTest : public testing::Test {
   Process& Next() {
     EXPECT_THAT(before_->cache().CheckInvariants(), IsEmpty());
     PageLedger::Complete(ledger_.memory());
-    next_ = std::make_unique<Process>(
-        LedgerMemory::With(kOptions, ledger_.Copy()));
+    next_ =
+        std::make_unique<Process>(LedgerMemory::With(kOptions, ledger_.Copy()));
     next_->TakeEarlierPages();
     EXPECT_THAT(next_->cache().CheckInvariants(), IsEmpty());
     return *next_;

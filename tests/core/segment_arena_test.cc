@@ -70,8 +70,8 @@ TEST_F(SegmentArenaTest, TheNextProcessFindsTheObjectsThatWereNotFreed) {
         objects.erase(it);
         continue;
       }
-      const size_t bytes = random() % 8 == 0 ? 1 + random() % 200'000
-                                             : 64 + random() % 6'000;
+      const size_t bytes =
+          random() % 8 == 0 ? 1 + random() % 200'000 : 64 + random() % 6'000;
       std::byte* const cell = Allocate(arena, bytes, ++mark);
       if (cell == nullptr) continue;
       // No object overlaps its neighbours.
