@@ -132,6 +132,7 @@ std::optional<NamespaceKey> PageLedger::NamespaceIn(uint32_t cell) const {
 }
 
 void PageLedger::SetModel(const std::string& model) {
+  if (this->model() == model) return;
   header_->model.is_set = 0;
   StoresBefore();
   LedgerText text = LedgerText::Of(model);

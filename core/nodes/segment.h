@@ -31,7 +31,8 @@ struct SegmentFacts {
   uint32_t depth_pages = 0;
   // How many pages the slices still contain; the others were evicted.
   uint32_t used_pages = 0;
-  // How many of those are in locked nodes. They are the first ones.
+  // How many of those are in locked nodes. Between two calls they are the first
+  // ones.
   uint32_t locked_pages = 0;
   // Of the node with the last of the slices that was used: how it was used, as
   // in Node.

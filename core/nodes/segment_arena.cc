@@ -84,10 +84,15 @@ std::byte* SegmentArena::Allocate(size_t bytes) {
 std::byte* SegmentArena::AllocateSmall(uint32_t size) {
   if (with_room_[size].empty()) {
     const uint32_t taken = TakeChunks(1);
-    if (taken == chunk_count()) return nullptr;
-    chunks_[taken] = Chunk();
-    table_[taken] = SmallEntry(size, 0);
-    List(taken, size);
+    if (taken == chunk_count()) {
+      // A larger cell is better than none.
+      while (size < kSizes && with_room_[size].empty()) ++size;
+      if (size == kSizes) return nullptr;
+    } else {
+      chunks_[taken] = Chunk();
+      table_[taken] = SmallEntry(size, 0);
+      List(taken, size);
+    }
   }
   const uint32_t number = with_room_[size].back();
   Chunk& chunk = chunks_[number];

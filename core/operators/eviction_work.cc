@@ -28,11 +28,13 @@ bool FlushWork::Step(CacheParts& parts) {
   const RadixTree& tree = parts.tree;
   if (next_ == 0 && FindsNothing(tree)) return true;
   const uint32_t cells = tree.node_cells();
-  const PageBudget::Flushed flushed = parts.budget.Flush(
-      next_, std::min(cells, next_ + kStepCells), ns_, kStepEvictedPages);
+  const PageBudget::Flushed flushed =
+      parts.budget.Flush(next_, std::min(cells, next_ + kStepCells), ns_,
+                         kStepEvictedPages, rest_);
   result_.evicted_pages += flushed.pages;
   next_ = flushed.next;
-  if (next_ < cells) return false;
+  rest_ = flushed.rest;
+  if (next_ < cells || rest_.has_value()) return false;
   if (!ns_.has_value()) {
     result_.protected_pages = tree.protected_pages();
   } else if (const Namespace* ns = tree.FindNamespace(*ns_); ns != nullptr) {

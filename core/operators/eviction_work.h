@@ -58,6 +58,8 @@ class FlushWork : public SteppedWork {
   // Unset: all namespaces, or not known yet.
   std::optional<NamespaceNumber> ns_;
   uint32_t next_ = 0;  // the cell of the next node
+  // A cell before it whose turn is not over.
+  std::optional<uint32_t> rest_;
   FlushResult result_;
 };
 

@@ -175,19 +175,21 @@ uint32_t PageBudget::EvictToWatermark(uint32_t pages) {
 
 PageBudget::Flushed PageBudget::Flush(uint32_t begin, uint32_t end,
                                       std::optional<NamespaceNumber> ns,
-                                      uint32_t pages) {
-  Flushed flushed{.next = begin};
-  for (; flushed.next < end && evicted_.size() < pages; ++flushed.next) {
-    tree_->EvictFrom(
-        flushed.next, ns, pages - static_cast<uint32_t>(evicted_.size()),
+                                      uint32_t pages,
+                                      std::optional<uint32_t> rest) {
+  Flushed flushed{.next = begin, .rest = rest};
+  while (evicted_.size() < pages &&
+         (flushed.rest.has_value() || flushed.next < end)) {
+    const uint32_t cell =
+        flushed.rest.has_value() ? *flushed.rest : flushed.next++;
+    flushed.rest = tree_->EvictFrom(
+        cell, ns, pages - static_cast<uint32_t>(evicted_.size()),
         [&](const Node& leaf, uint32_t kept_pages) {
           NoteTrimmed(leaf, kept_pages, EvictionReason::kFlush);
         },
         evicted_);
   }
   flushed.pages = FreeEvicted(EvictionReason::kFlush);
-  // The last node may have more pages.
-  if (flushed.pages == pages) --flushed.next;
   if (flushed.pages > 0 && tree_->node_count() == 0) journal_->NoteEmptied();
   return flushed;
 }

@@ -85,13 +85,14 @@ class PageBudget {
   // Evicts up to `pages` pages, even below the floors: of unlocked leaves in
   // the cells from `begin` to before `end`, and of their ancestors that become
   // leaves by that. If `ns` is given, only in that namespace. To go on, pass
-  // the `next` of the result as `begin`.
+  // the `next` and `rest` of the result as `begin` and `rest`.
   struct Flushed {
     uint32_t pages = 0;
     uint32_t next = 0;
+    std::optional<uint32_t> rest = {};  // a cell whose turn is not over
   };
   Flushed Flush(uint32_t begin, uint32_t end, std::optional<NamespaceNumber> ns,
-                uint32_t pages);
+                uint32_t pages, std::optional<uint32_t> rest = std::nullopt);
 
  private:
   // Cached and reserved pages of a class.

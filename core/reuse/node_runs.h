@@ -42,7 +42,7 @@ class NodeRuns {
   static constexpr uint32_t kBlockRuns = Slab<Node>::kBlockCells;
   using Block = std::array<Run, kBlockRuns>;
 
-  std::vector<std::unique_ptr<Block>> blocks_;  // null: no node is known
+  std::vector<std::unique_ptr<Block>> blocks_;  // null: none in it was known
 };
 
 }  // namespace pando

@@ -292,7 +292,7 @@ void RadixTree::TouchPath(Node& node, const Use& use) {
     if (n->has_ended) ForgetEnd(*n);
     n->last_access = now_;
     n->used_at = time_;
-    n->hit_count = std::max(n->hit_count + use.is_hit, use.least_hits);
+    n->hit_count += use.is_hit;
     n->priority = std::max(n->priority, use.priority);
   }
   if (learner_ != nullptr) learner_->Use(node, node.ns->root, use.request);

@@ -47,8 +47,6 @@ inline TreePosition EndOf(Node& node) { return {&node, node.page_count}; }
 // How a prefix was used.
 struct Use {
   bool is_hit = false;  // whether Node::hit_count counts the use
-  // Node::hit_count becomes at least this.
-  uint32_t least_hits = 0;
   // The nodes' priority becomes at least this.
   int32_t priority = std::numeric_limits<int32_t>::min();
   // The request that uses it; null: nothing to learn from.
@@ -91,7 +89,7 @@ class RadixTree {
   ~RadixTree();
 
   // Adds what an earlier process has left in the ledger, roughly in its order
-  // of eviction (a segment is as young as its last use), but without locks,
+  // of eviction (all of a segment is as young as its end), but without locks,
   // hints and what was learnt. Segments whose facts cannot be true are dropped.
   // Returns for each page whether it is cached. REQUIRES: the tree is new, and
   // the ledger is of before.
@@ -194,10 +192,12 @@ class RadixTree {
              std::vector<PageId>& evicted);
   // Evicts at most `count` pages: of the node in this cell, if it is an
   // unlocked leaf, and then of those of its ancestors that become leaves. Does
-  // nothing if `ns` is given and the node is in another namespace.
-  void EvictFrom(uint32_t cell, std::optional<NamespaceNumber> ns,
-                 uint32_t count, TrimVisitor visit,
-                 std::vector<PageId>& evicted);
+  // nothing if `ns` is given and the node is in another namespace. Returns the
+  // cell to go on from if only `count` has ended it.
+  std::optional<uint32_t> EvictFrom(uint32_t cell,
+                                    std::optional<NamespaceNumber> ns,
+                                    uint32_t count, TrimVisitor visit,
+                                    std::vector<PageId>& evicted);
 
   // The policy that chooses victims now.
   EvictionPolicyKind policy() const { return policy_; }
@@ -313,8 +313,14 @@ class RadixTree {
   void PublishSegment(Node& node) const;
   // Tells the ledger how `node`, which is no root, was used last.
   void NoteUseInLedger(Node& node) const;
+  // Gives the nodes their last uses. `leaves` are the last nodes of all
+  // segments; a segment comes after those that it continues.
+  void RecoverUses(std::span<Node* const> leaves);
   // The namespaces of the ledger, by cell; null where there is none.
   std::vector<Namespace*> RecoverNamespaces();
+  // Whether a process can have left the segment like this.
+  bool IsPlausible(const Segment& segment,
+                   const std::vector<Namespace*>& namespaces) const;
   std::vector<SegmentRef> RecoverSegments(
       const std::vector<Namespace*>& namespaces);
   // Where a segment of the ledger begins, if that is in the tree by now.
@@ -398,8 +404,8 @@ class RadixTree {
   std::optional<Filling> filling_;
   // Orders that are not used any more and are being taken down in steps.
   std::vector<std::unique_ptr<EvictionPolicy>> retired_;
-  // The next cell to clean: its node may still have links of an order, or the
-  // run of a learner, that no longer exist.
+  // The next cell to clean: its node may still have links of an order, or
+  // prints for a learner, that no longer exist.
   std::optional<uint32_t> unlinking_;
   Slab<Node> nodes_;
   std::unique_ptr<ReuseLearner> learner_;

@@ -68,13 +68,16 @@ Node* RadixTree::NextVictim(std::span<const uint32_t> limits) const {
   return first;
 }
 
-void RadixTree::EvictFrom(uint32_t cell, std::optional<NamespaceNumber> ns,
-                          uint32_t count, TrimVisitor visit,
-                          std::vector<PageId>& evicted) {
+std::optional<uint32_t> RadixTree::EvictFrom(uint32_t cell,
+                                             std::optional<NamespaceNumber> ns,
+                                             uint32_t count, TrimVisitor visit,
+                                             std::vector<PageId>& evicted) {
   Node* node = nodes_.FindAt(cell);
-  if (node == nullptr || (ns.has_value() && node->ns->number != *ns)) return;
-  while (count > 0 && !node->is_root() && node->is_leaf() &&
-         !node->is_locked()) {
+  if (node == nullptr || (ns.has_value() && node->ns->number != *ns)) {
+    return std::nullopt;
+  }
+  while (!node->is_root() && node->is_leaf() && !node->is_locked()) {
+    if (count == 0) return Slab<Node>::IndexOf(*node);
     Node* const parent = node->parent;
     // The root goes with the last node of its namespace.
     const bool is_last = parent->is_root() && !parent->is_locked() &&
@@ -83,9 +86,11 @@ void RadixTree::EvictFrom(uint32_t cell, std::optional<NamespaceNumber> ns,
     const bool is_whole = pages == node->page_count;
     count -= pages;
     TrimTail(*node, pages, /*is_evicted=*/false, visit, evicted);
-    if (!is_whole || is_last) return;
+    if (!is_whole) continue;
+    if (is_last) return std::nullopt;
     node = parent;
   }
+  return std::nullopt;
 }
 
 void RadixTree::TrimTail(Node& leaf, uint32_t pages, bool is_evicted,
@@ -131,7 +136,11 @@ void RadixTree::RemoveLeaf(Node& leaf, bool is_evicted) {
     OrderOf(parent).LeafChanged(parent);
     if (parent.has_ended) EndedOf(parent).Add(parent);
   }
-  if (shares_segment) RepackAround(parent);
+  if (shares_segment) {
+    RepackAround(parent);
+  } else {
+    NoteUseInLedger(parent);  // it was used whenever the leaf was
+  }
 }
 
 // Slices of a segment lie on one path of the tree. When the slices that are

@@ -21,6 +21,25 @@ std::vector<Namespace*> RadixTree::RecoverNamespaces() {
   return namespaces;
 }
 
+bool RadixTree::IsPlausible(const Segment& segment,
+                            const std::vector<Namespace*>& namespaces) const {
+  const SegmentFacts& facts = segment.facts();
+  if (facts.namespace_cell >= namespaces.size()) return false;
+  const Namespace* const ns = namespaces[facts.namespace_cell];
+  if (ns == nullptr ||
+      facts.token_count !=
+          SpelledTokens(ns->lookahead(), facts.page_count, page_tokens_)) {
+    return false;
+  }
+  // If a page is not sealed, its insert was not answered: such a segment is
+  // dropped, because the page belongs to the worker still.
+  return std::ranges::all_of(
+      std::span(segment.pages(), facts.used_pages), [this](PageId page) {
+        return page.value() > 0 && page.value() <= max_pages_ &&
+               ledger_->records()[page.value()].state == PageState::kSealed;
+      });
+}
+
 // When a segment was repacked as its process died, the copies of its slices may
 // be in the ledger, too. The segment is larger than its copies.
 std::vector<SegmentRef> RadixTree::RecoverSegments(
@@ -33,33 +52,20 @@ std::vector<SegmentRef> RadixTree::RecoverSegments(
     found.push_back(std::move(segment));
     return true;
   });
+  std::erase_if(found, [&](const SegmentRef& segment) {
+    return !IsPlausible(*segment, namespaces);
+  });
   std::ranges::stable_sort(found, std::ranges::greater(),
                            [](const auto& s) { return s->page_count(); });
   std::vector<bool> is_claimed(max_pages_ + 1);
   std::erase_if(found, [&](const SegmentRef& segment) {
-    const SegmentFacts& facts = segment->facts();
-    if (facts.namespace_cell >= namespaces.size()) return true;
-    const Namespace* const ns = namespaces[facts.namespace_cell];
-    if (ns == nullptr ||
-        facts.token_count !=
-            SpelledTokens(ns->lookahead(), facts.page_count, page_tokens_)) {
-      return true;
-    }
-    const std::span pages(segment->pages(), facts.used_pages);
-    // Its insert was not answered yet.
-    if (std::ranges::any_of(pages, [&](PageId page) {
-          return page.value() <= max_pages_ &&
-                 ledger_->records()[page.value()].state != PageState::kSealed;
-        })) {
-      return true;
-    }
+    const std::span pages(segment->pages(), segment->used_pages());
     for (size_t i = 0; i < pages.size(); ++i) {
-      const uint32_t page = pages[i].value();
-      if (page > 0 && page <= max_pages_ && !is_claimed[page]) {
-        is_claimed[page] = true;
+      if (!is_claimed[pages[i].value()]) {
+        is_claimed[pages[i].value()] = true;
         continue;
       }
-      for (PageId claimed : pages.first(i)) is_claimed[claimed.value()] = false;
+      for (PageId own : pages.first(i)) is_claimed[own.value()] = false;
       return true;
     }
     return false;
@@ -93,7 +99,36 @@ std::optional<TreePosition> RadixTree::FindPlace(
   return place;
 }
 
+// A node was used when a node below it was, so each gets the latest use below
+// it.
+void RadixTree::RecoverUses(std::span<Node* const> leaves) {
+  std::vector<Node*> by_use(leaves.begin(), leaves.end());
+  std::ranges::sort(by_use, {}, [](const Node* leaf) {
+    return leaf->segment->facts().last_access;
+  });
+  for (Node* leaf : by_use) {
+    leaf->last_access = ++now_;
+    leaf->hit_count = leaf->segment->facts().hit_count;
+    NoteUseInLedger(*leaf);
+  }
+  for (size_t i = leaves.size(); i-- > 0;) {
+    for (Node* n = leaves[i]; !n->parent->is_root(); n = n->parent) {
+      Node& parent = *n->parent;
+      parent.last_access = std::max(parent.last_access, n->last_access);
+      parent.hit_count = std::max(parent.hit_count, n->hit_count);
+      parent.priority = std::max(parent.priority, n->priority);
+      if (&*parent.segment != &*leaves[i]->segment) break;
+    }
+  }
+}
+
 std::vector<bool> RadixTree::Recover() {
+  // The order of eviction is built when all uses are known, and the learner
+  // does not take what was cached for new: as after a change of the policy.
+  const EvictionPolicyKind policy = policy_;
+  SetPolicy(policy == EvictionPolicyKind::kFifo ? EvictionPolicyKind::kFilo
+                                                : EvictionPolicyKind::kFifo);
+  std::unique_ptr<ReuseLearner> learner = std::move(learner_);
   const std::vector<Namespace*> namespaces = RecoverNamespaces();
   std::vector<SegmentRef> segments = RecoverSegments(namespaces);
   // A segment comes after those that it continues.
@@ -107,14 +142,14 @@ std::vector<bool> RadixTree::Recover() {
     const std::optional<TreePosition> place =
         FindPlace(*segment, ns, leaves, segment_of);
     if (!place.has_value()) continue;
-    for (PageId page :
-         std::span(segment->pages(), segment->facts().used_pages)) {
+    for (PageId page : std::span(segment->pages(), segment->used_pages())) {
       is_cached[page.value()] = true;
       segment_of[page.value()] = static_cast<uint32_t>(leaves.size());
     }
     const Use use{.priority = segment->facts().priority};
     leaves.push_back(&Attach(NodeEndingAt(*place), std::move(segment), use));
   }
+  RecoverUses(leaves);
   for (Node* leaf : leaves) {
     const SegmentFacts& facts = leaf->segment->facts();
     if (facts.locked_pages == 0) continue;
@@ -123,16 +158,11 @@ std::vector<bool> RadixTree::Recover() {
         *FindPosition(Slab<Node>::HandleOf(*leaf), facts.depth_pages + locked));
     earlier_locked_.push_back({&last, facts.locked_pages});
   }
-  std::ranges::sort(leaves, {}, [](const Node* leaf) {
-    return leaf->segment->facts().last_access;
-  });
-  for (Node* leaf : leaves) {
-    const SegmentFacts& facts = leaf->segment->facts();
-    Touch(*leaf, {.least_hits = facts.hit_count, .priority = facts.priority});
-  }
   for (Namespace* ns : namespaces) {
     if (ns != nullptr) Prune(*ns);
   }
+  learner_ = std::move(learner);
+  SetPolicy(policy);
   return is_cached;
 }
 

@@ -40,8 +40,8 @@ class PoolService {
         has_pool_(has_pool),
         open_(open) {}
 
-  // Sets a function that is called once, with the model digest of the first
-  // worker that states one.
+  // Sets a function that is called once, with the model digest that TakeModel
+  // or the first worker that states one has given.
   void set_on_model(std::function<void(const std::string&)> on_model) {
     on_model_ = std::move(on_model);
   }

@@ -29,6 +29,28 @@ class OperatorsTest : public CacheFixture {
   }
 };
 
+// A step of a flush may end in the middle of a chain of nodes.
+TEST(FlushTest, AChainOfManyNodesIsEvictedWhole) {
+  constexpr uint32_t kPages = 1'000;
+  PrefixCache cache({.page_tokens = 1, .capacity_pages = kPages + 1});
+  const SessionId session(1);
+  cache.OpenSession(session, "worker");
+  const auto pages = cache.Allocate({session, kNoNamespace, kPages})->pages;
+  PrefixHandle end;
+  for (uint32_t i = 0; i < kPages; ++i) {
+    end = cache
+              .Insert({.session = session,
+                       .ns = kNoNamespace,
+                       .tokens = {{i}},
+                       .pages = {{pages[i]}},
+                       .after = end})
+              ->handle;
+  }
+  ASSERT_EQ(cache.Stats().nodes, kPages);
+  EXPECT_EQ(cache.Flush().evicted_pages, kPages);
+  EXPECT_EQ(cache.Stats().pages.free, kPages);
+}
+
 using ListNamespacesTest = OperatorsTest;
 using ListSessionsTest = OperatorsTest;
 using ListLocksTest = OperatorsTest;

@@ -161,7 +161,7 @@ TEST_F(PageBudgetTest, AFlushKeepsNoFloor) {
   EXPECT_EQ(some.pages, 2u);
   EXPECT_LT(some.next, cells);
   const PageBudget::Flushed rest =
-      budget_.Flush(some.next, cells, std::nullopt, 2);
+      budget_.Flush(some.next, cells, std::nullopt, 2, some.rest);
   EXPECT_EQ(rest.pages, 1u);
   EXPECT_EQ(rest.next, cells);
   EXPECT_EQ(Free(), kPages);

@@ -244,6 +244,21 @@ TEST_F(PageLedgerTest, AnEndInOrderLeavesThePages) {
   EXPECT_EQ(next.PagesOf("abcd"), pages);
 }
 
+// The process died after the segment was in the tree, and before the insert was
+// answered.
+TEST_F(PageLedgerTest, AnInsertThatWasCutOffLeavesItsPagesReserved) {
+  before().Publish("ab");
+  const auto pages = before().Publish("cd");
+  PageLedger::Complete(ledger_.memory());
+  const std::span<std::byte> copy = ledger_.Copy();
+  PageLedger(ledger_.pool(), copy).records()[pages[1].value()].state =
+      PageState::kReserved;
+  Process next(LedgerMemory::With(kOptions, copy));
+  EXPECT_EQ(next.TakeEarlierPages().reserved(), 2);
+  EXPECT_THAT(next.PagesOf("cd"), IsEmpty());
+  EXPECT_THAT(next.PagesOf("ab"), testing::SizeIs(2));
+}
+
 TEST_F(PageLedgerTest, TheModelStaysAsLongAsPagesDo) {
   before().cache().NoteModel("sha256:abc");
   before().Publish("ab");
