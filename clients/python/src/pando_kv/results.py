@@ -389,8 +389,6 @@ class Stats:
     held_pages: int
     """The number of quarantined pages whose memory is known to be held; no time limit
     frees them."""
-    page_recoveries: int
-    """How often a pandod has taken the cached pages over from an earlier one."""
     reuse: ReuseStats | None
     """The statistics of reuse; None while the learning of reuse is off."""
     blocks: BlockFigures | None
@@ -401,6 +399,8 @@ class Stats:
     """The movers; empty if pandod copies pages itself."""
     console_url: str
     """The URL of the console; empty if there is none."""
+    page_recoveries: int
+    """How often a pandod has taken the cached pages over from an earlier one."""
 
 
 def from_message(result: type[T], message: Message, **given: Any) -> T:
