@@ -35,7 +35,7 @@ constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
 constexpr absl::Duration kSteadyTime = absl::Minutes(1);
 // The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
-// What the ledgers are kept under.
+// The keeper has the ledgers under these names.
 constexpr char kBlockLedger[] = "block-ledger";
 constexpr char kPageLedger[] = "page-ledger";
 

@@ -37,8 +37,8 @@ class PageLedger {
   static constexpr uint32_t kNoCell = kMaxNamespaces;
   static constexpr size_t kMaxModelBytes = LedgerText::kMaxBytes;
 
-  // What a ledger describes. A process may take over only the ledger of the
-  // same pool.
+  // The pool that a ledger describes. A process may take over only the ledger
+  // of its own pool.
   struct Pool {
     uint32_t page_tokens = 0;
     uint32_t capacity_pages = 0;

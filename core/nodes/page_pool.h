@@ -43,7 +43,8 @@ struct PageOwner {
   std::vector<PageId> pages;
 };
 
-// What PagePool knows of a page. Plain data, which may be in a PageLedger.
+// The facts that PagePool keeps of a page. Plain data, which may be in a
+// PageLedger.
 struct PageRecord {
   uint32_t generation = 0;
   // The place of a reserved page in the list of its owner, or of a free page in

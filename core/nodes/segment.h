@@ -17,8 +17,8 @@ namespace pando {
 // core/reuse/prefix_hash.h. It is 0 while it is not known.
 using PagePrint = uint32_t;
 
-// What the ledger knows of a segment in the tree, beside its tokens and page
-// ids (see PageLedger). Plain data.
+// The facts of a segment in the tree that the ledger has, beside its tokens and
+// page ids (see PageLedger). Plain data.
 struct SegmentFacts {
   // The check of the fields up to depth_pages; 0: the segment is in no tree.
   uint32_t check = 0;
@@ -34,8 +34,8 @@ struct SegmentFacts {
   // How many of those are in locked nodes. Between two calls they are the first
   // ones.
   uint32_t locked_pages = 0;
-  // Of the node with the last of the slices that was used: how it was used, as
-  // in Node.
+  // These are as in Node, of the node whose use was the last to end in this
+  // segment.
   uint32_t hit_count = 0;
   int32_t priority = 0;
   uint64_t last_access = 0;

@@ -57,7 +57,7 @@ class SegmentArena {
   static constexpr uint32_t kSizes = 8 * 8 + 1;
   static constexpr uint32_t kMaxCells = kChunkBytes / kMinCellBytes;
 
-  // What the process knows of a chunk with small cells, beside the table.
+  // The facts of a chunk with small cells that the table does not have.
   struct Chunk {
     uint32_t used = 0;                               // cells
     uint32_t place = 0;                              // in with_room_, if listed

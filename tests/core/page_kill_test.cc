@@ -34,7 +34,7 @@ const PrefixCache::Options kOptions{.page_tokens = kPageTokens,
 
 // The memory that outlives a process.
 struct Shared {
-  // What the worker has written to each page.
+  // The worker has written these values to the pages.
   uint64_t bytes[kPages];
   std::atomic<uint64_t> calls;
   // The prompt of the last insert that was answered. It is kNoPrompt while
@@ -57,7 +57,7 @@ NamespaceKey NamespaceOf(uint32_t prompt) {
   return {.extra_key = std::to_string(prompt / 8 % 3), .cache_salt = {}};
 }
 
-// What belongs into the page that ends after `tokens` tokens of a prompt.
+// Returns the value for the page that ends after `tokens` tokens of a prompt.
 uint64_t ContentOf(uint32_t prompt, size_t tokens) {
   const std::vector<Token> all = TokensOf(prompt);
   uint64_t hash = 14'695'981'039'346'656'037u + prompt / 8 % 3;

@@ -1,4 +1,4 @@
-// What the next process finds of a cache whose ledger it takes over.
+// Tests of a process that takes over the ledger of an earlier one.
 
 #include "core/nodes/page_ledger.h"
 

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from eventually import eventually
-from kept_pandod import KeptPandod, config_of, kept
-from pando_kv import Client, KvLayout, MappedPool, Operator, PandoError
+from kept_pandod import LAYOUT, KeptPandod, config_of, kept
+from pando_kv import Client, MappedPool, Operator, PandoError
 from pandod_process import OPEN, PAGE_TOKENS, POOL_PAGES
 from worker_process import WorkerProcess
 
@@ -191,23 +191,15 @@ def test_a_worker_with_another_configuration_is_still_refused(tmp_path):
 
 
 def test_the_pages_of_an_open_pool_come_back_with_its_layout(tmp_path):
-    layout = KvLayout.make(
-        capacity_pages=0,
-        layers=2,
-        heads=2,
-        head_size=8,
-        dtype="float32",
-        page_tokens=PAGE_TOKENS,
-    )
     tokens = np.arange(2 * PAGE_TOKENS, dtype=np.uint32)
     with kept(tmp_path, **OPEN, pool_bytes="1MiB") as server:
         with Client(server.address) as client:
-            client.attach_pool(expected_layout=layout, model="m").close()
+            client.attach_pool(expected_layout=LAYOUT, model="m").close()
             pages = client.allocate_pages(2)
             client.insert(tokens, pages)
         restart(server)
         with Client(server.address) as client:
-            client.attach_pool(expected_layout=layout, model="m").close()
+            client.attach_pool(expected_layout=LAYOUT, model="m").close()
             assert client.match_prefix(tokens).page_ids.tolist() == pages.tolist()
 
 

@@ -14,11 +14,17 @@ import pytest
 from connector import connecting
 from eventually import eventually
 from handed_down import HANDING_DOWN, HandedDown
-from kept_pandod import call_in_another_epoch, config_of, keeper, kept, memory_files
+from kept_pandod import (
+    LAYOUT,
+    call_in_another_epoch,
+    config_of,
+    keeper,
+    kept,
+    memory_files,
+)
 from lanes import needs_lane
 from pando_kv import (
     Client,
-    KvLayout,
 )
 from pandod_process import (
     OPEN,
@@ -89,24 +95,16 @@ def test_a_size_that_pandod_chose_stays(tmp_path):
 
 
 def test_an_open_pool_gets_its_memory_back_with_its_layout(tmp_path):
-    layout = KvLayout.make(
-        capacity_pages=0,
-        layers=2,
-        heads=2,
-        head_size=8,
-        dtype="float32",
-        page_tokens=PAGE_TOKENS,
-    )
     with kept(tmp_path, **OPEN, pool_bytes="1MiB") as server:
         with Client(server.address) as client:
-            client.attach_pool(expected_layout=layout, model="m").close()
+            client.attach_pool(expected_layout=LAYOUT, model="m").close()
         memory = memory_files(server.server_pid)
         assert len(memory) == 1
         server.kill_server()
         server.wait_serving()
         with (
             Client(server.address) as client,
-            client.attach_pool(expected_layout=layout, model="m"),
+            client.attach_pool(expected_layout=LAYOUT, model="m"),
         ):
             assert memory_files(server.server_pid).keys() == memory.keys()
 

@@ -7,8 +7,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from eventually import eventually
-from pando_kv import Client, DeadlineError, SessionLostError, UnavailableError
+from pando_kv import (
+    Client,
+    DeadlineError,
+    KvLayout,
+    SessionLostError,
+    UnavailableError,
+)
 from pandod_process import PAGE_TOKENS, Pandod, binary
+
+# The layout that a worker gives to an open pool.
+LAYOUT = KvLayout.make(
+    capacity_pages=0,
+    layers=2,
+    heads=2,
+    head_size=8,
+    dtype="float32",
+    page_tokens=PAGE_TOKENS,
+)
 
 
 def keeper() -> Path:
