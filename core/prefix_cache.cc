@@ -17,6 +17,7 @@
 #include "core/operators/session_ends.h"
 #include "core/operators/tree_dump.h"
 #include "core/requests/errors.h"
+#include "core/sessions/session_recovery.h"
 #include "core/tree/prefix_search.h"
 
 namespace pando {
@@ -47,6 +48,7 @@ class ABSL_SCOPED_LOCKABLE PrefixCache::Hold {
       cache_->parts_.journal.measured().operation_seconds[*operation_].Record(
           SecondsSinceBegin());
     }
+    cache_->parts_.sessions.EndChanges();
     const std::vector<EndedWait> ended =
         cache_->parts_.pending.TakeEndedWaits();
     cache_->mutex_.Unlock();
@@ -85,16 +87,36 @@ PrefixCache::PrefixCache(const Options& options)
     : options_(options),
       quotas_(options.quota_classes),
       ledger_(LedgerOf(options)),
+      epoch_(options.epoch),
       parts_(options.page_tokens, options.capacity_pages,
              options.eviction_policy, &quotas_, options.reuse,
              options.first_told_hit, options.blocks, ledger_.get()) {
   parts_.sessions.SetLimits(options.session_limits);
   parts_.budget.SetQuotas(options.quota_classes);
   parts_.budget.SetWatermark(options.low_free_pages, options.high_free_pages);
-  if (ledger_ != nullptr && ledger_->is_of_before()) {
-    parts_.pool.Recover(parts_.tree.Recover());
-    if (parts_.pool.count(PageState::kSealed) == 0) ledger_->SetModel("");
+  if (ledger_ == nullptr) return;
+  if (ledger_->is_of_before()) Recover();
+  ledger_->counts().epoch = epoch_;
+}
+
+void PrefixCache::Recover() {
+  parts_.pool.Recover(parts_.tree.Recover());
+  SessionRecovery sessions(ledger_.get(), &parts_.tree, &parts_.pool,
+                           &parts_.sessions);
+  if (options_.keeps_sessions) {
+    epoch_ = ledger_->counts().epoch;
+    for (const Session* session : sessions.Run()) {
+      const uint8_t cell = session->reserved.ledger_cell;
+      kept_sessions_.push_back({.id = session->id,
+                                .number = session->number,
+                                .owner = ledger_->session(cell).owner.text(),
+                                .writers = session->writers.living()});
+    }
+  } else {
+    sessions.LoseAll();
   }
+  parts_.tree.PruneRecovered();
+  if (parts_.pool.count(PageState::kSealed) == 0) ledger_->SetModel("");
 }
 
 PrefixCache::~PrefixCache() {
@@ -117,12 +139,15 @@ void PrefixCache::BeginDrain() {
 }
 
 Matching PrefixCache::Start(const MatchRequest& request) const {
-  return Matching(request, page_tokens(), capacity_pages());
+  return Matching(request, page_tokens(), capacity_pages(), arena());
 }
 
 Inserting PrefixCache::Start(const InsertRequest& request) const {
-  return Inserting(request, page_tokens(),
-                   ledger_ == nullptr ? nullptr : &ledger_->arena());
+  return Inserting(request, page_tokens(), arena());
+}
+
+SegmentArena* PrefixCache::arena() const {
+  return ledger_ == nullptr ? nullptr : &ledger_->arena();
 }
 
 Allocation PrefixCache::Start(const AllocateRequest& request) const {
@@ -251,12 +276,14 @@ absl::Status PrefixCache::AttachSession(SessionId id,
                                         std::optional<WriterId> writer) {
   Hold hold(this);
   ASSIGN_OR_RETURN(Session* const session, parts_.sessions.Get(id));
-  if (writer.has_value()) {
-    session->writers.Add(*writer);
-  } else {
-    session->writers.AddUnwatched();
-  }
+  parts_.sessions.AddWriter(*session, writer);
   return absl::OkStatus();
+}
+
+void PrefixCache::SetSessionOwner(SessionId id, const std::string& owner) {
+  Hold hold(this);
+  const absl::StatusOr<Session*> session = parts_.sessions.Get(id);
+  if (session.ok()) parts_.sessions.SetOwner(**session, owner);
 }
 
 void PrefixCache::CloseSession(SessionId id) {

@@ -84,6 +84,10 @@ class PrefixCache {
     // If it is empty, there is no such ledger.
     std::span<std::byte> ledger = {};
     uint64_t ledger_pool = 0;
+    // Whether the sessions in the ledger may go on. If not, they are lost.
+    bool keeps_sessions = true;
+    // The epoch, unless the ledger has one whose sessions go on.
+    uint64_t epoch = 0;
     // The cache calls this for each wait that ends without being cancelled:
     // outside the mutex, on the thread that ended the wait, perhaps before the
     // Match that began the wait has returned. It must be set if any match
@@ -102,6 +106,21 @@ class PrefixCache {
 
   explicit PrefixCache(const Options& options);
   ~PrefixCache();
+
+  // Names the sessions with their locks, handles and page ids. If sessions of
+  // an earlier process go on, it is the epoch of that process.
+  uint64_t epoch() const { return epoch_; }
+  // A session of an earlier process that goes on.
+  struct KeptSession {
+    SessionId id;
+    SessionNumber number;
+    std::string owner;  // as SetSessionOwner got it
+    std::vector<WriterId> writers;
+  };
+  // Returns these sessions. They live until they are suspended and lost.
+  const std::vector<KeptSession>& kept_sessions() const {
+    return kept_sessions_;
+  }
 
   // Finds the longest cached prefix of a prompt. On request it also locks the
   // prefix and reserves pages for the rest, evicting as needed; it does all of
@@ -163,6 +182,8 @@ class PrefixCache {
   // session's reserved pages from now on. Pass no id for a writer that cannot
   // be watched; its end is then not reported by WriterGone.
   absl::Status AttachSession(SessionId id, std::optional<WriterId> writer);
+  // Notes whose session it is: the name of a credential. KeptSession has it.
+  void SetSessionOwner(SessionId id, const std::string& owner);
   // The worker ends its session and writes no more: its locks are released and
   // its pages are free. If the session was lost already, its quarantined pages
   // become free. As at every end of a session, the release may take several
@@ -307,6 +328,9 @@ class PrefixCache {
   // ended meanwhile. All code takes the mutex this way.
   class Hold;
 
+  SegmentArena* arena() const;
+  // Takes over what an earlier process has left in the ledger.
+  void Recover() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   // Takes one step of SessionEnds. If there are more, it calls on_ends, or
   // takes them all if on_ends is null.
   void BeginEnds();
@@ -315,6 +339,8 @@ class PrefixCache {
   const Options options_;
   const QuotaClasses quotas_;
   const std::unique_ptr<PageLedger> ledger_;  // null: none
+  uint64_t epoch_;
+  std::vector<KeptSession> kept_sessions_;
 
   absl::Mutex mutex_;
   CacheParts parts_ ABSL_GUARDED_BY(mutex_);

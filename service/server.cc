@@ -33,6 +33,9 @@ constexpr absl::Duration kTokenPeriod = absl::Seconds(1);
 // Crashes after this time of serving are not put down to the kept ledger: they
 // are not counted, and earlier ones are forgotten.
 constexpr absl::Duration kSteadyTime = absl::Minutes(1);
+// The shortest time in which a worker may resume its session after pandod was
+// restarted.
+constexpr absl::Duration kResumeTime = absl::Seconds(10);
 // The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
 // The keeper has the ledgers under these names.
@@ -120,6 +123,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
       .pages = PageLedger::IsOf(memory.pool, memory.page_ledger),
       .blocks =
           !memory.blocks.ledger.empty() && BlockLedger::IsOf(memory.blocks)};
+  // Workers may go on with mapped memory only if all of it is the same.
+  memory.keeps_sessions = block_memory == nullptr || of_before.blocks;
   std::unique_ptr<Server> server(new Server(
       options, kept, std::move(on_exit), std::move(on_restart), std::move(pool),
       std::move(block_memory), std::move(ledgers), memory));
@@ -133,6 +138,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   ASSIGN_OR_RETURN(server->socket_group_, SocketGroup(options.socket_group));
   RETURN_IF_ERROR(server->MakeAccessControl());
   RETURN_IF_ERROR(server->StartMemorySocket());
+  server->TakeOverSessions();
   RETURN_IF_ERROR(server->StartKvEvents());
   RETURN_IF_ERROR(server->StartTiers());
   RETURN_IF_ERROR(server->StartBlockTier());
@@ -165,7 +171,6 @@ Server::Server(const Options& options, KeptDescriptors* kept,
       kept_(kept),
       on_exit_(std::move(on_exit)),
       on_restart_(std::move(on_restart)),
-      epoch_(RandomId()),
       pool_(std::move(pool)),
       block_memory_(std::move(block_memory)),
       ledgers_(std::move(ledgers)),
@@ -181,6 +186,8 @@ Server::Server(const Options& options, KeptDescriptors* kept,
               .blocks = memory.blocks,
               .ledger = memory.page_ledger,
               .ledger_pool = memory.pool.memory_id,
+              .keeps_sessions = memory.keeps_sessions,
+              .epoch = RandomId(),
               .on_wait_over =
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
@@ -238,6 +245,23 @@ void Server::FindEarlierWriters(EarlierWriters::Ledgers of_before) {
       &cache_, &blocks_, *pool_, block_memory_.get(), of_before,
       options_.quarantine);
   cache_.SetSessionLimits(SessionLimitsOf(options_));
+}
+
+void Server::TakeOverSessions() {
+  const auto& kept = cache_.kept_sessions();
+  if (kept.empty()) return;
+  const absl::Time now = MonotonicNow();
+  for (const PrefixCache::KeptSession& session : kept) {
+    for (WriterId writer : session.writers) {
+      attachments_->Adopt(session.id, writer);
+    }
+    const bool is_owned =
+        access_ == nullptr || access_->OwnAgain(session.id, session.owner);
+    const absl::Duration grace = std::max(options_.session_grace, kResumeTime);
+    cache_.SuspendSession(session.id, is_owned ? now + grace : now);
+  }
+  Log(LogLevel::kInfo, "sessions of the pandod before go on",
+      {{"sessions", kept.size()}});
 }
 
 absl::Status Server::StartKvEvents() {
@@ -310,6 +334,7 @@ std::vector<EventSink*> Server::EventSinks() const {
 }
 
 void Server::MakeServices() {
+  const uint64_t epoch = cache_.epoch();
   v1::PoolDescription description;
   FillPool(*pool_, options_.model, &description);
   description.set_is_absent(!options_.has_pool && open_pool_ == nullptr);
@@ -322,25 +347,25 @@ void Server::MakeServices() {
   }
   prefix_cache_service_ = std::make_unique<PrefixCacheService>(
       &cache_, &pending_matches_, &stepped_calls_, verifier_.get(),
-      options_.max_tokens_per_request, epoch_);
+      options_.max_tokens_per_request, epoch);
   if (tiers_ != nullptr) prefix_cache_service_->set_loader(tiers_->loads());
   pool_service_ = std::make_unique<PoolService>(
       &cache_, &stepped_calls_, memory_.get(), verifier_.get(), description,
-      epoch_, options_.has_pool, open_pool_.get());
+      epoch, options_.has_pool, open_pool_.get());
   block_service_ =
       std::make_unique<BlockService>(&cache_, &blocks_, &stepped_calls_,
-                                     memory_.get(), options_.memory, epoch_);
+                                     memory_.get(), options_.memory, epoch);
   block_service_->set_tier(block_tier_.get());
   session_service_ = std::make_unique<SessionService>(
       &cache_, &stepped_calls_, &rpc_, &is_draining_,
       SessionService::Config{.pool = description,
-                             .epoch = epoch_,
+                             .epoch = epoch,
                              .on_closed = [this](SessionId s) { Forget(s); }});
   session_service_->set_grace(options_.session_grace);
   admin_service_ = std::make_unique<AdminService>(
       &cache_, &self_check_, &stepped_calls_,
       AdminService::Config{
-          .epoch = epoch_,
+          .epoch = epoch,
           .max_tokens = options_.max_tokens_per_request,
           .pid_of =
               [this](WriterId writer) { return attachments_->PidOf(writer); },
@@ -367,7 +392,7 @@ void Server::MakeServices() {
   }
 
   events_service_ = std::make_unique<EventsService>(
-      &cache_, &rpc_, epoch_, options_.event_history, EventSinks());
+      &cache_, &rpc_, RandomId(), options_.event_history, EventSinks());
 
   data_path_service_ =
       std::make_unique<DataPathService>(&policy_, &cache_, &stepped_calls_,

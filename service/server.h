@@ -99,6 +99,7 @@ class Server {
     BlockOptions blocks;
     PageLedger::Pool pool = {};
     std::span<std::byte> page_ledger = {};
+    bool keeps_sessions = false;  // those in page_ledger
   };
 
   Server(const Options& options, KeptDescriptors* kept,
@@ -115,6 +116,8 @@ class Server {
   absl::Status MakeVerifier();
   // Puts in quarantine what workers of the earlier pandod may still use.
   void FindEarlierWriters(EarlierWriters::Ledgers of_before);
+  // Lets workers resume the sessions that they had with the earlier pandod.
+  void TakeOverSessions();
   UnixSocket SocketAt(const std::string& path, std::string kept_name) const;
   absl::Status StartMemorySocket();
   absl::Status StartKvEvents();
@@ -158,7 +161,6 @@ class Server {
   KeptDescriptors* const kept_;
   const std::function<void()> on_exit_;
   const std::function<bool()> on_restart_;
-  const uint64_t epoch_;
   const std::unique_ptr<KvPool> pool_;
   const std::unique_ptr<HostMemory> block_memory_;  // null: there is none
   const std::unique_ptr<KeptLedgers> ledgers_;

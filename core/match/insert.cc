@@ -147,7 +147,8 @@ void MoveAnchor(CacheParts& parts, LockRecord& lock, Node& end,
   const uint32_t page_tokens = parts.page_tokens();
   if (SpelledTokens(end.ns->lookahead(), pages, page_tokens) <=
       request.prompt_tokens) {
-    lock.prompt.begin += static_cast<uint32_t>(pages * page_tokens);
+    parts.sessions.AdvancePrompt(lock,
+                                 static_cast<uint32_t>(pages * page_tokens));
     if (lock.prompt.remaining().empty()) parts.sessions.DropPrompt(lock);
   } else {
     parts.sessions.DropPrompt(lock);

@@ -1,7 +1,6 @@
 #include "core/match/match.h"
 
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -160,10 +159,12 @@ absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
   return absl::OkStatus();
 }
 
-HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result) {
-  const auto tokens = TokensToHold(request, result.matched_tokens);
-  return {.tokens = std::make_shared<const std::vector<Token>>(tokens.begin(),
-                                                               tokens.end())};
+HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result,
+                      SegmentArena* arena) {
+  SegmentRef tokens =
+      SegmentRef::Copy(TokensToHold(request, result.matched_tokens), {}, arena);
+  tokens.Publish();
+  return {.tokens = std::move(tokens)};
 }
 
 void HoldPrompt(CacheParts& parts, const MatchRequest& request,
@@ -175,7 +176,7 @@ void HoldPrompt(CacheParts& parts, const MatchRequest& request,
       lock->node->end_pages() * parts.page_tokens() != result.matched_tokens) {
     return;
   }
-  lock->prompt = std::move(prompt);
+  parts.sessions.HoldPrompt(*lock, std::move(prompt));
 }
 
 }  // namespace pando

@@ -31,10 +31,12 @@ absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
                           MatchedReservation& reservation);
 
 // A lock holds those tokens after the match that fit into the reserved pages.
-// CopyPrompt copies them outside the mutex; HoldPrompt then gives the copy to
-// the lock. HoldPrompt does nothing if the lock was meanwhile released, or
-// moved by a caller that learned its id from a repeat of the request.
-HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result);
+// CopyPrompt copies them outside the mutex, see SegmentRef::Copy; HoldPrompt
+// then gives the copy to the lock. HoldPrompt does nothing if the lock was
+// meanwhile released, or moved by a caller that learned its id from a repeat of
+// the request.
+HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result,
+                      SegmentArena* arena);
 void HoldPrompt(CacheParts& parts, const MatchRequest& request,
                 const MatchResult& result, HeldPrompt prompt);
 

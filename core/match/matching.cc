@@ -10,15 +10,15 @@
 namespace pando {
 
 Matching::Matching(const MatchRequest& request, uint32_t page_tokens,
-                   uint32_t capacity_pages)
-    : request_(request), status_(CheckMatch(request)) {
+                   uint32_t capacity_pages, SegmentArena* arena)
+    : request_(request), arena_(arena), status_(CheckMatch(request)) {
   result_.pages.reserve(request.tokens.size() / page_tokens);
   result_.reserved.reserve(
       std::min(PagesFor(request.reserve_tokens, page_tokens), capacity_pages));
 }
 
 void Matching::Prepare() {
-  if (stage_ == Stage::kHold) prompt_ = CopyPrompt(request_, result_);
+  if (stage_ == Stage::kHold) prompt_ = CopyPrompt(request_, result_, arena_);
 }
 
 bool Matching::Step(CacheParts& parts) {

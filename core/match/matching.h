@@ -21,9 +21,9 @@ namespace pando {
 class Matching final : public SteppedWork {
  public:
   // The memory that the request refers to must live until the last step or
-  // Abandon.
+  // Abandon. `arena` is where the prompt is copied to, see SegmentRef::Copy.
   Matching(const MatchRequest& request, uint32_t page_tokens,
-           uint32_t capacity_pages);
+           uint32_t capacity_pages, SegmentArena* arena);
 
   void Prepare() override;
   bool Step(CacheParts& parts) override;
@@ -43,6 +43,7 @@ class Matching final : public SteppedWork {
   bool Unlock(CacheParts& parts, Session& session);
 
   const MatchRequest request_;
+  SegmentArena* const arena_;
   Stage stage_ = Stage::kBegin;
   MatchedReservation reservation_;
   HeldPrompt prompt_;

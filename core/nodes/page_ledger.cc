@@ -12,7 +12,7 @@ namespace {
 // A process takes over only a ledger with its own magic. So change it whenever
 // the layout of anything in the ledger changes, PageRecord and SegmentFacts
 // included.
-constexpr uint64_t kPageLedgerMagic = 0x31'52'47'44'4c'47'50'50;
+constexpr uint64_t kPageLedgerMagic = 0x32'52'47'44'4c'47'50'50;
 
 // The arena has so many times the bytes that the tokens and ids of all pages
 // need in cells that fit: large cells are rounded up to chunks, and half of a
@@ -33,14 +33,25 @@ uint64_t ChunksFor(const PageLedger::Pool& pool) {
 struct PageLedger::Layout {
   explicit Layout(const Pool& pool)
       : chunks(ChunksFor(pool)),
-        records(kLedgerPage +
-                RoundUpToLedgerPage(kMaxNamespaces * sizeof(NamespaceFacts))),
+        sessions(kLedgerPage +
+                 RoundUpToLedgerPage(kMaxNamespaces * sizeof(NamespaceFacts))),
+        locks(sessions +
+              RoundUpToLedgerPage(kMaxLedgerSessions * sizeof(SessionFacts))),
+        answers(locks +
+                RoundUpToLedgerPage(kMaxLedgerLocks * sizeof(LockFacts))),
+        records(answers + kAnswerBytes),
         table(records +
               RoundUpToLedgerPage(pool.capacity_pages * sizeof(PageRecord))),
         arena(table + RoundUpToLedgerPage(chunks * sizeof(uint32_t))),
         end(arena + chunks * SegmentArena::kChunkBytes) {}
 
+  static constexpr size_t kAnswerBytes =
+      kMaxLedgerSessions * 2 * kAnswerPartBytes;
+
   uint64_t chunks;
+  uint64_t sessions;
+  uint64_t locks;
+  uint64_t answers;
   uint64_t records;
   uint64_t table;
   uint64_t arena;
@@ -71,6 +82,11 @@ PageLedger::PageLedger(const Pool& pool, std::span<std::byte> memory,
     : header_(reinterpret_cast<Header*>(memory.data())),
       namespaces_(
           reinterpret_cast<NamespaceFacts*>(memory.data() + kLedgerPage)),
+      sessions_(
+          reinterpret_cast<SessionFacts*>(memory.data() + layout.sessions)),
+      locks_(reinterpret_cast<LockFacts*>(memory.data() + layout.locks),
+             kMaxLedgerLocks),
+      answers_(memory.subspan(layout.answers, Layout::kAnswerBytes)),
       records_(reinterpret_cast<PageRecord*>(memory.data() + layout.records),
                pool.capacity_pages),
       arena_({reinterpret_cast<uint32_t*>(memory.data() + layout.table),
@@ -83,6 +99,8 @@ PageLedger::PageLedger(const Pool& pool, std::span<std::byte> memory,
     ++header_->start.recoveries;
     header_->namespace_cells =
         std::min(header_->namespace_cells, kMaxNamespaces);
+    header_->counts.lock_cells =
+        std::min(header_->counts.lock_cells, kMaxLedgerLocks);
   } else {
     header_->memory_id = pool.memory_id;
     header_->page_tokens = pool.page_tokens;

@@ -11,14 +11,16 @@
 #include "base/ledger.h"
 #include "core/nodes/page_pool.h"
 #include "core/nodes/segment_arena.h"
+#include "core/nodes/session_facts.h"
 #include "core/requests/namespace_key.h"
 
 namespace pando {
 
 // The ledger of pages (base/ledger.h): the states of the pages, the
-// namespaces, and the segments of the tree with their tokens. If its memory
-// outlives the process, the next process has what was cached; RadixTree::
-// Recover builds the tree.
+// namespaces, the segments of the tree with their tokens, and the sessions with
+// their locks and last answers. If its memory outlives the process, the next
+// process has what was cached, and the sessions; RadixTree::Recover builds the
+// tree, SessionRecovery the sessions.
 //
 // The facts that make others valid are the check of a segment and that of a
 // namespace. A page that such a segment contains has the right bytes: they were
@@ -26,8 +28,7 @@ namespace pando {
 // before the page is free.
 //
 // Not in the ledger: segments that found no room in it and what continues them,
-// namespaces beyond kMaxNamespaces, sessions. It knows which pages are reserved
-// and which are locked, but not by which session.
+// namespaces beyond kMaxNamespaces, sessions beyond kMaxLedgerSessions.
 //
 // Owned by PrefixCache; not thread-safe, but its arena is.
 class PageLedger {
@@ -65,7 +66,25 @@ class PageLedger {
   uint64_t recoveries() const { return header_->start.recoveries; }
 
   std::span<PageRecord> records() const { return records_; }
+  std::span<LockFacts> locks() const { return locks_; }
+  // The session in a cell, and a part of its answers. Cells count from 1.
+  SessionFacts& session(uint32_t cell) const { return sessions_[cell - 1]; }
+  std::span<std::byte> answers(uint32_t cell, uint32_t part) const {
+    const size_t place = size_t{2} * (cell - 1) + part;
+    return answers_.subspan(place * kAnswerPartBytes, kAnswerPartBytes);
+  }
   SegmentArena& arena() { return arena_; }
+
+  // Counts that go on in the next process.
+  struct Counts {
+    uint64_t epoch;  // names the sessions, see PrefixCache::epoch
+    uint32_t sessions_opened;
+    uint32_t lock_cells;  // cells of locks that were ever used
+    // The highest generations in the slabs of nodes and of locks.
+    uint32_t node_generation;
+    uint32_t lock_generation;
+  };
+  Counts& counts() const { return header_->counts; }
 
   // Writes down a namespace and returns its cell, or kNoCell if there is none.
   uint32_t AddNamespace(const NamespaceKey& key);
@@ -89,6 +108,7 @@ class PageLedger {
     uint32_t page_tokens;
     uint32_t capacity_pages;
     uint32_t namespace_cells;  // cells that were ever used
+    Counts counts;
     LedgerText model;
   };
   static_assert(sizeof(Header) <= kLedgerPage);
@@ -108,6 +128,9 @@ class PageLedger {
 
   Header* const header_;
   NamespaceFacts* const namespaces_;
+  SessionFacts* const sessions_;
+  const std::span<LockFacts> locks_;
+  const std::span<std::byte> answers_;
   const std::span<PageRecord> records_;
   SegmentArena arena_;
   bool is_of_before_ = false;

@@ -37,7 +37,6 @@ void PagePool::Recover(const std::vector<bool>& is_cached) {
     const PageId page(id);
     PageRecord& record = Record(page);
     record.is_marked = false;
-    record.quota_class = 0;
     if (is_cached[id]) {
       record.state = PageState::kSealed;
       ++counts_[static_cast<size_t>(PageState::kSealed)];
@@ -49,15 +48,32 @@ void PagePool::Recover(const std::vector<bool>& is_cached) {
   }
 }
 
+void PagePool::TakeReserved(std::span<PageOwner* const> owners) {
+  std::erase_if(earlier_, [&](PageId page) {
+    const PageRecord& record = Record(page);
+    if (record.state != PageState::kReserved || record.owner >= owners.size() ||
+        owners[record.owner] == nullptr) {
+      return false;
+    }
+    const bool has_class = record.quota_class < reserved_.size();
+    TakeOver(*owners[record.owner], page, has_class ? record.quota_class : 0);
+    return true;
+  });
+}
+
 void PagePool::TakeEarlier(PageOwner& owner) {
-  for (PageId page : std::exchange(earlier_, {})) {
-    PageRecord& record = Record(page);
-    record.state = PageState::kReserved;
-    record.position = static_cast<uint32_t>(owner.pages.size());
-    owner.pages.push_back(page);
-    ++counts_[static_cast<size_t>(PageState::kReserved)];
-    ++reserved_[0];
-  }
+  for (PageId page : std::exchange(earlier_, {})) TakeOver(owner, page, 0);
+}
+
+void PagePool::TakeOver(PageOwner& owner, PageId page, uint16_t quota_class) {
+  PageRecord& record = Record(page);
+  record.state = PageState::kReserved;
+  record.owner = owner.ledger_cell;
+  record.quota_class = quota_class;
+  record.position = static_cast<uint32_t>(owner.pages.size());
+  owner.pages.push_back(page);
+  ++counts_[static_cast<size_t>(PageState::kReserved)];
+  ++reserved_[quota_class];
 }
 
 void PagePool::Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
@@ -68,6 +84,7 @@ void PagePool::Reserve(uint32_t n, uint32_t quota_class, PageOwner& owner,
     free_.pop_back();
     PageRecord& record = Record(page);
     record.quota_class = static_cast<uint16_t>(quota_class);
+    record.owner = owner.ledger_cell;
     record.position = static_cast<uint32_t>(owner.pages.size());
     owner.pages.push_back(page);
   }
@@ -113,7 +130,8 @@ absl::Status PagePool::CheckReserved(const PageOwner& owner,
   size_t marked = 0;
   while (marked < pages.size() && IsInRange(pages[marked]) &&
          IsReservedBy(owner, pages[marked]) &&
-         !std::exchange(Record(pages[marked]).is_marked, true)) {
+         !Record(pages[marked]).is_marked) {
+    Record(pages[marked]).is_marked = true;
     ++marked;
   }
   for (PageId page : pages.first(marked)) Record(page).is_marked = false;

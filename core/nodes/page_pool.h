@@ -41,6 +41,9 @@ struct Reservation {
 // The list of the reserved pages of one session, which PagePool keeps.
 struct PageOwner {
   std::vector<PageId> pages;
+  // The cell of the session in the ledger (SessionFacts), which the records of
+  // its pages name; 0: none.
+  uint8_t ledger_cell = 0;
 };
 
 // The facts that PagePool keeps of a page. Plain data, which may be in a
@@ -51,10 +54,12 @@ struct PageRecord {
   // the list of free pages.
   uint32_t position = 0;
   uint16_t quota_class = 0;  // reserved pages only
-  PageState state = PageState::kFree;
+  uint8_t owner = 0;         // PageOwner::ledger_cell; reserved pages only
+  PageState state : 7 = PageState::kFree;
   // Scratch of PagePool::CheckReserved, which looks for repeated pages.
-  bool is_marked = false;
+  bool is_marked : 1 = false;
 };
+static_assert(sizeof(PageRecord) == 12);
 
 // Knows the state of each page, and the quota class that a reserved page counts
 // for. It handles page ids only; the bytes are in the KvPool.
@@ -117,9 +122,12 @@ class PagePool {
                   std::vector<PageId>& quarantined);
   // Takes over the records of an earlier process, in which the pages for which
   // `is_cached` is true are in the tree. All others that were not free belong
-  // to no owner until TakeEarlier.
+  // to no owner until TakeReserved or TakeEarlier.
   void Recover(const std::vector<bool>& is_cached);
-  // Gives `owner` the pages that were reserved, in quarantine, or in a tree
+  // Gives owners the pages that they had reserved: those whose record names the
+  // cell `i` to `owners[i]`, if that is not null.
+  void TakeReserved(std::span<PageOwner* const> owners);
+  // Gives `owner` all others that were reserved, in quarantine, or in a tree
   // from which they could not be recovered; once.
   void TakeEarlier(PageOwner& owner);
 
@@ -154,6 +162,8 @@ class PagePool {
   // Changes the state of the pages, which is `from`, and the counts with it.
   void Move(std::span<const PageId> pages, PageState from, PageState to);
   void Free(std::span<const PageId> pages, PageState from);
+  // Reserves a page of an earlier process for `owner`.
+  void TakeOver(PageOwner& owner, PageId page, uint16_t quota_class);
   // Makes a page free that had no record.
   void AddFree(PageId page);
   // Takes the page off the owner's list. The caller changes its state.

@@ -62,7 +62,8 @@ SegmentRef SegmentRef::TakeOver(std::byte* cell, size_t bytes,
   std::memcpy(static_cast<void*>(&facts), cell, sizeof(facts));
   if (facts.check != CheckOf(facts) ||
       SizeOfSegment(facts.token_count, facts.page_count) > bytes ||
-      facts.used_pages == 0 || facts.used_pages > facts.page_count) {
+      (facts.used_pages == 0) != (facts.page_count == 0) ||
+      facts.used_pages > facts.page_count) {
     return SegmentRef();
   }
   return SegmentRef(new (cell) Segment(facts, arena));

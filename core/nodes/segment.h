@@ -29,7 +29,8 @@ struct SegmentFacts {
   // its prefix; page 0 if there is none.
   PageId before;
   uint32_t depth_pages = 0;
-  // How many pages the slices still contain; the others were evicted.
+  // How many pages the slices still contain; the others were evicted. 0 only
+  // for a segment without pages, which is a prompt (HeldPrompt).
   uint32_t used_pages = 0;
   // How many of those are in locked nodes. Between two calls they are the first
   // ones.
@@ -68,6 +69,11 @@ class Segment {
     return reinterpret_cast<const PageId*>(tokens() + token_count());
   }
   const SegmentFacts& facts() const { return facts_; }
+  // Names its place in the ledger, for the next process, too; 0: it has none.
+  uint64_t ledger_place() const {
+    if (arena_ == nullptr) return 0;
+    return arena_->OffsetOf(reinterpret_cast<const std::byte*>(this)) + 1;
+  }
   // The print of each page, kept by ReuseLearner; null if there are no prints.
   const PagePrint* prints() const { return prints_.get(); }
 
@@ -123,6 +129,8 @@ class SegmentRef {
   // Notes that the segment is in the tree. From now on the next process may
   // take it over. Does nothing if it is on the heap.
   void Publish(const SegmentFacts::Place& place);
+  // The same for a segment without pages, which is in no tree.
+  void Publish() { Publish(SegmentFacts::Place{}); }
   // Notes that it has left the tree, although there may be other references.
   void Withdraw();
   // Counts `pages` of the segment as evicted.
@@ -140,6 +148,8 @@ class SegmentRef {
   PagePrint* MakePrints();
   void DropPrints() { segment_->prints_.reset(); }
   explicit operator bool() const { return segment_ != nullptr; }
+  // Whether both refer to the same segment.
+  friend bool operator==(const SegmentRef&, const SegmentRef&) = default;
 
  private:
   explicit SegmentRef(Segment* segment) : segment_(segment) {}

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,13 @@ class Slab {
  public:
   using Handle = uint64_t;
 
-  Slab() = default;
+  Slab() : Slab(nullptr) {}
+  // `newest`, if it is given, is the highest generation of all cells so far. If
+  // it is in memory that outlives the process, a handle of one process never
+  // names an object of the next one. It outlives this.
+  explicit Slab(uint32_t* newest)
+      : newest_(newest == nullptr ? &own_newest_ : newest),
+        first_generation_(*newest_ + *newest_ % 2) {}
   Slab(const Slab&) = delete;
   Slab& operator=(const Slab&) = delete;
   ~Slab() {
@@ -37,14 +44,37 @@ class Slab {
     first_free_ = cell.next_free;
     T* object = std::construct_at(&cell.object, std::forward<Args>(args)...);
     ++cell.generation;
+    if (cell.generation > *newest_) *newest_ = cell.generation;
     ++size_;
     return *object;
   }
 
+  // Makes the objects that had these handles in an earlier process. REQUIRES:
+  // nothing was made before; CanRestore is true for each handle, and no two
+  // name the same cell.
+  void Restore(std::span<const Handle> handles) {
+    for (Handle handle : handles) {
+      while (IndexIn(handle) >= cells()) Grow();
+      Cell& cell = At(IndexIn(handle));
+      std::construct_at(&cell.object);
+      cell.generation = GenerationIn(handle);
+      ++size_;
+    }
+    first_free_ = kNone;
+    for (uint32_t i = cells(); i-- > 0;) {
+      if (At(i).generation % 2 == 0) Free(At(i));
+    }
+  }
+  // Whether an earlier process can have had an object with this handle.
+  bool CanRestore(Handle handle) const {
+    return GenerationIn(handle) % 2 == 1 &&
+           GenerationIn(handle) <= first_generation_;
+  }
+
   // Returns the object of `handle`, or null if it was deleted or never existed.
   T* Find(Handle handle) const {
-    const auto index = static_cast<uint32_t>(handle);
-    const auto generation = static_cast<uint32_t>(handle >> 32);
+    const uint32_t index = IndexIn(handle);
+    const uint32_t generation = GenerationIn(handle);
     if (index >= blocks_.size() * kBlockCells || generation % 2 == 0) {
       return nullptr;
     }
@@ -56,6 +86,10 @@ class Slab {
   static Handle HandleOf(const T& object) {
     const Cell& cell = reinterpret_cast<const Cell&>(object);
     return static_cast<Handle>(cell.generation) << 32 | cell.index;
+  }
+  // The cell that a handle names.
+  static uint32_t IndexIn(Handle handle) {
+    return static_cast<uint32_t>(handle);
   }
   // The cell of an object, which it never leaves.
   static uint32_t IndexOf(const T& object) {
@@ -117,6 +151,10 @@ class Slab {
     uint32_t generation = 0;
   };
 
+  static uint32_t GenerationIn(Handle handle) {
+    return static_cast<uint32_t>(handle >> 32);
+  }
+
   Cell& At(uint32_t index) const {
     return blocks_[index / kBlockCells][index % kBlockCells];
   }
@@ -127,6 +165,7 @@ class Slab {
     for (uint32_t i = kBlockCells; i-- > 0;) {
       Cell& cell = blocks_.back()[i];
       cell.index = first + i;
+      cell.generation = first_generation_;
       Free(cell);
     }
   }
@@ -138,6 +177,9 @@ class Slab {
     first_free_ = cell.index;
   }
 
+  uint32_t own_newest_ = 0;
+  uint32_t* const newest_;
+  const uint32_t first_generation_;
   std::vector<std::unique_ptr<Cell[]>> blocks_;
   uint32_t first_free_ = kNone;
   uint32_t size_ = 0;

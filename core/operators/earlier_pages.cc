@@ -15,6 +15,7 @@ bool EarlierPages::Step(CacheParts& parts) {
     parts.holdings.TakeLock(**locks, *node);
   }
   for (const auto& [node, pages] : locked) node->segment.NoteUnlocked(pages);
+  parts.sessions.ForgetEarlierLocks();
   locks_ = locked.size();
   cached_ = parts.pool.count(PageState::kSealed);
   return true;

@@ -9,9 +9,10 @@
 
 namespace pando {
 
-// Gives two sessions what workers of an earlier process may still use: to one
-// the pages that were reserved or in quarantine, as reserved pages, and to the
-// other locks on the prefixes that were locked. Limits and quotas do not apply.
+// Gives two sessions what workers of an earlier process may still use, and what
+// no session has that SessionRecovery opened again: to one the pages that were
+// reserved or in quarantine, as reserved pages, and to the other locks on the
+// prefixes that were locked. Limits and quotas do not apply.
 // It takes one step, before pandod serves calls.
 class EarlierPages : public SteppedWork {
  public:

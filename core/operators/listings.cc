@@ -189,6 +189,7 @@ bool LockRelease::Step(CacheParts& parts) {
   Session* session = parts.sessions.Find(session_);
   if (session == nullptr) return true;
   is_known_ = true;
+  parts.sessions.BeginChange(*session);
   for (uint32_t work = kStepReleases; work > 0;) {
     if (session->first_lock == nullptr) return true;
     released_ += parts.holdings.ReleaseLock(*session->first_lock,

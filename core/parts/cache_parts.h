@@ -37,6 +37,7 @@ struct CacheParts {
              ledger == nullptr ? std::span<PageRecord>() : ledger->records(),
              ledger != nullptr && ledger->is_of_before()),
         journal(capacity_pages, classes->count(), first_told_hit),
+        sessions(ledger),
         pending(&tree, capacity_pages),
         blocks(block_options) {}
   CacheParts(const CacheParts&) = delete;

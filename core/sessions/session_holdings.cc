@@ -59,10 +59,9 @@ void SessionHoldings::FreePage(Session& session, PageId page) {
 SessionNumber SessionHoldings::Open(SessionId id, std::string client_name,
                                     bool is_internal) {
   ++journal_->counters().sessions_opened;
-  Session& session =
-      sessions_->Open(id, std::move(client_name), journal_->time());
-  session.is_internal = is_internal;
-  return session.number;
+  return sessions_
+      ->Open(id, std::move(client_name), journal_->time(), is_internal)
+      .number;
 }
 
 void SessionHoldings::Close(SessionId id) {
@@ -94,7 +93,7 @@ void SessionHoldings::WriterGone(WriterId writer) {
   FreeBatches(quarantine_.TakeReleasable(journal_->time()));
   std::vector<Session*> lost;
   sessions_->ForEachSession([&](Session& session) {
-    session.writers.Remove(writer);
+    sessions_->RemoveWriter(session, writer);
     // While its stream lives, the session lives, too, because another process
     // may use it.
     if (session.lost_at.has_value() && session.writers.AreGone()) {

@@ -10,18 +10,76 @@
 
 namespace pando {
 
+SessionTable::SessionTable(PageLedger* ledger)
+    : ledger_(ledger),
+      locks_(ledger_.lock_generation()),
+      opened_(ledger_.sessions_opened()) {}
+
 Session& SessionTable::Open(SessionId id, std::string client_name,
-                            absl::Time now) {
+                            absl::Time now, bool is_internal) {
   auto session = std::make_unique<Session>();
   session->id = id;
   session->client_name = std::move(client_name);
   session->opened_at = now;
   session->number = SessionNumber(++opened_);
+  session->is_internal = is_internal;
+  Session& opened = Add(std::move(session));
+  ledger_.Open(opened);
+  return opened;
+}
+
+Session& SessionTable::Add(std::unique_ptr<Session> session) {
   session->blocks->number = session->number;
+  const SessionId id = session->id;
   auto [it, is_new] = sessions_.emplace(id, std::move(session));
   CHECK(is_new);
   by_number_[it->second->number] = it->second.get();
   return *it->second;
+}
+
+Session& SessionTable::Restore(uint8_t cell, const SessionFacts& facts) {
+  auto session = std::make_unique<Session>();
+  session->id = SessionId(facts.id);
+  session->client_name = facts.client_name.text();
+  session->opened_at = absl::FromUnixNanos(facts.opened_at);
+  session->number = SessionNumber(facts.number);
+  for (uint32_t i = 0; i < facts.writer_count; ++i) {
+    session->writers.Add(WriterId(facts.writers[i]));
+  }
+  if (facts.has_unwatched_writer != 0) session->writers.AddUnwatched();
+  opened_ = std::max(opened_, facts.number);
+  ledger_.Restore(*session, cell);
+  return Add(std::move(session));
+}
+
+void SessionTable::RestoreLocks(std::span<const KeptLock> locks) {
+  std::vector<Slab<LockRecord>::Handle> handles;
+  handles.reserve(locks.size());
+  for (const KeptLock& kept : locks) handles.push_back(kept.id.value());
+  locks_.Restore(handles);
+  for (const KeptLock& kept : locks) {
+    LockRecord& lock = *locks_.Find(kept.id.value());
+    lock.session = kept.session;
+    lock.node = kept.node;
+    lock.taken_at = kept.taken_at;
+    lock.prompt = kept.prompt;
+    lock.held_tokens = kept.held_tokens;
+    KeepBytes(*lock.session, kept.held_tokens * sizeof(Token));
+    Link(lock);
+  }
+}
+
+void SessionTable::RestoreAnswer(Session& session, RequestId id,
+                                 Answer answer) {
+  ReleaseBytes(session, session.answers.bytes());
+  session.answers.Add(id, std::move(answer));
+  KeepBytes(session, session.answers.bytes());
+}
+
+void SessionTable::ForgetEarlierLocks() {
+  ledger_.RemoveLocksBut([this](uint32_t cell) {
+    return cell < locks_.cells() && locks_.FindAt(cell) != nullptr;
+  });
 }
 
 Session* SessionTable::Find(SessionId id) const {
@@ -50,7 +108,20 @@ absl::StatusOr<Session*> SessionTable::Get(SessionId id) const {
 absl::StatusOr<Session*> SessionTable::GetForStep(SessionId id) {
   ASSIGN_OR_RETURN(Session* const session, Get(id));
   ++session->steps;
+  BeginChange(*session);
   return session;
+}
+
+void SessionTable::BeginChange(Session& session) {
+  if (ledger_.BeginChange(session)) changing_.push_back(&session);
+}
+
+void SessionTable::EndChanges() {
+  std::erase_if(changing_, [this](const Session* session) {
+    if (!session->under_way.empty()) return false;
+    ledger_.EndChange(*session);
+    return true;
+  });
 }
 
 absl::StatusOr<Session*> SessionTable::GetAccount(SessionId id) {
@@ -60,6 +131,8 @@ absl::StatusOr<Session*> SessionTable::GetAccount(SessionId id) {
 
 void SessionTable::End(Session& session, const SessionEnd& end) {
   session.end = end;
+  std::erase(changing_, &session);
+  ledger_.End(session);
   by_number_.erase(session.number);
   const auto it = sessions_.find(session.id);
   ended_.push_back(std::move(it->second));
@@ -71,6 +144,7 @@ void SessionTable::EraseFirstEnded() {
   CHECK(session.first_lock == nullptr && session.reserved.pages.empty());
   CHECK(session.blocks == nullptr || !session.blocks->holds_anything());
   ReleaseBytes(session, session.kept_bytes);
+  ledger_.FreeCell(session);
   ended_.pop_front();
 }
 
@@ -80,15 +154,20 @@ LockRecord& SessionTable::AddLock(Session& session, Node& node,
   lock.session = &session;
   lock.node = &node;
   lock.taken_at = now;
-  lock.next = session.first_lock;
+  Link(lock);
+  if (IsAudited(lock)) audit_->AddLock(node);
+  ledger_.NoteLock(lock);
+  return lock;
+}
+
+void SessionTable::Link(LockRecord& lock) {
+  lock.next = lock.session->first_lock;
   if (lock.next != nullptr) lock.next->previous = &lock;
-  session.first_lock = &lock;
-  ++session.lock_count;
+  lock.session->first_lock = &lock;
+  ++lock.session->lock_count;
   lock.older = newest_;
   (newest_ != nullptr ? newest_->newer : oldest_) = &lock;
   newest_ = &lock;
-  if (IsAudited(lock)) audit_->AddLock(node);
-  return lock;
 }
 
 LockRecord* SessionTable::FindLock(const Session& session, LockId id) const {
@@ -128,21 +207,39 @@ absl::Status SessionTable::BeginRelease(const Session& session,
     }
     return GetLock(session, ids[i], Subject::kLocks).status();
   }
+  for (LockId id : ids) ledger_.NoteLock(*FindEndingLock(session, id));
   return absl::OkStatus();
 }
 
 void SessionTable::CountPrompt(LockRecord& lock, size_t tokens) {
   lock.held_tokens = static_cast<uint32_t>(tokens);
   KeepBytes(*lock.session, tokens * sizeof(Token));
+  ledger_.NoteLock(lock);
+}
+
+void SessionTable::HoldPrompt(LockRecord& lock, HeldPrompt prompt) {
+  lock.prompt = std::move(prompt);
+  ledger_.NoteLock(lock);
+}
+
+void SessionTable::AdvancePrompt(LockRecord& lock, uint32_t tokens) {
+  lock.prompt.begin += tokens;
+  ledger_.NoteLock(lock);
 }
 
 void SessionTable::DropPrompt(LockRecord& lock) {
+  ForgetPrompt(lock);
+  ledger_.NoteLock(lock);
+}
+
+void SessionTable::ForgetPrompt(LockRecord& lock) {
   ReleaseBytes(*lock.session, lock.held_tokens * sizeof(Token));
   lock.held_tokens = 0;
   lock.prompt = HeldPrompt();
 }
 
 void SessionTable::KeepAnswer(Session& session, RequestId id, Answer answer) {
+  ledger_.NoteAnswer(session, id, answer);
   ReleaseBytes(session, session.answers.bytes());
   session.answers.Add(id, std::move(answer));
   KeepBytes(session, session.answers.bytes());
@@ -163,6 +260,21 @@ void SessionTable::CountBlockBytes(Session& session) {
   session.counted_block_bytes =
       session.blocks->bytes + session.blocks->kinds.size() * kOpenKindBytes;
   KeepBytes(session, session.counted_block_bytes);
+  ledger_.NoteBlocks(session);
+}
+
+void SessionTable::AddWriter(Session& session, std::optional<WriterId> writer) {
+  if (writer.has_value()) {
+    session.writers.Add(*writer);
+  } else {
+    session.writers.AddUnwatched();
+  }
+  ledger_.NoteWriters(session);
+}
+
+void SessionTable::RemoveWriter(Session& session, WriterId writer) {
+  session.writers.Remove(writer);
+  ledger_.NoteWriters(session);
 }
 
 void SessionTable::MoveLock(LockRecord& lock, Node& node) {
@@ -171,11 +283,13 @@ void SessionTable::MoveLock(LockRecord& lock, Node& node) {
     audit_->AddLock(node);
   }
   lock.node = &node;
+  ledger_.NoteLock(lock);
 }
 
 void SessionTable::RemoveLock(LockRecord& lock) {
   if (IsAudited(lock)) audit_->RemoveLock(*lock.node);
-  DropPrompt(lock);
+  ForgetPrompt(lock);
+  ledger_.RemoveLock(lock);
   --lock.session->lock_count;
   if (lock.previous != nullptr) {
     lock.previous->next = lock.next;

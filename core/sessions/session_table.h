@@ -21,11 +21,13 @@
 #include "core/nodes/cache_audit.h"
 #include "core/nodes/node.h"
 #include "core/nodes/page_pool.h"
+#include "core/nodes/segment.h"
 #include "core/nodes/slab.h"
 #include "core/requests/answers.h"
 #include "core/requests/errors.h"
 #include "core/requests/session_limits.h"
 #include "core/reuse/request_facts.h"
+#include "core/sessions/session_ledger.h"
 #include "core/sessions/writers.h"
 
 namespace pando {
@@ -87,12 +89,12 @@ struct Session {
 // an insert at that lock need not send them again. Shared, so that an insert
 // can read them outside the mutex.
 struct HeldPrompt {
-  std::shared_ptr<const std::vector<Token>> tokens;  // null: none
+  SegmentRef tokens;   // a segment without pages; none: no prompt
   uint32_t begin = 0;  // the tokens before this were inserted
 
   std::span<const Token> remaining() const {
-    if (tokens == nullptr) return {};
-    return std::span<const Token>(*tokens).subspan(begin);
+    if (!tokens) return {};
+    return std::span(tokens->tokens(), tokens->token_count()).subspan(begin);
   }
   friend bool operator==(const HeldPrompt&, const HeldPrompt&) = default;
 };
@@ -125,13 +127,39 @@ struct LockRecord {
 // SessionHoldings changes the tree and the page pool to match. No call finds a
 // session that has ended, but it stays here until it holds nothing.
 //
+// With a ledger it writes down what it records, for SessionRecovery.
+//
 // Owned by CacheParts; not thread-safe.
 //
 // Invariant: a lock belongs to one session and is in that session's list.
 class SessionTable {
  public:
+  // `ledger` outlives this; null: there is none.
+  explicit SessionTable(PageLedger* ledger);
+
   // Opens a session. REQUIRES: `id` is not 0 and not in use.
-  Session& Open(SessionId id, std::string client_name, absl::Time now);
+  Session& Open(SessionId id, std::string client_name, absl::Time now,
+                bool is_internal = false);
+  // Opens a session of an earlier process, which has this cell of the ledger.
+  // REQUIRES: as for Open, and its number is not in use.
+  Session& Restore(uint8_t cell, const SessionFacts& facts);
+  // A lock of an earlier process.
+  struct KeptLock {
+    LockId id;
+    Session* session;
+    Node* node;
+    HeldPrompt prompt;
+    uint32_t held_tokens;
+    absl::Time taken_at;
+  };
+  // Adds an answer to those of a session of an earlier process.
+  void RestoreAnswer(Session& session, RequestId id, Answer answer);
+  // Forgets the other locks of the earlier process.
+  void ForgetEarlierLocks();
+  // Records these locks, in the order in which they were taken. REQUIRES: there
+  // were no locks before, and CanRestore is true for each id.
+  void RestoreLocks(std::span<const KeptLock> locks);
+  bool CanRestore(LockId id) const { return locks_.CanRestore(id.value()); }
   // Returns a live session, or null.
   Session* Find(SessionId id) const;
   Session* Find(SessionNumber number) const;
@@ -139,8 +167,13 @@ class SessionTable {
   const Session* SessionAfter(SessionNumber number) const;
   // The session with this id, or SESSION_LOST.
   absl::StatusOr<Session*> Get(SessionId id) const;
-  // The same for a call that takes a step, and counts the step.
+  // The same for a call that takes a step: counts the step, and begins a
+  // change.
   absl::StatusOr<Session*> GetForStep(SessionId id);
+  // Must be called before what the session holds is changed. EndChanges says
+  // that all changes are complete, but for those of calls under way.
+  void BeginChange(Session& session);
+  void EndChanges();
   // The session whose account of bytes a call counts in: the one with this id,
   // or SESSION_LOST. SessionId() gives an account for all calls that name no
   // session.
@@ -181,6 +214,10 @@ class SessionTable {
   // Counts, in the session's account, a prompt of `tokens` tokens that the lock
   // is about to hold. REQUIRES: it holds none.
   void CountPrompt(LockRecord& lock, size_t tokens);
+  // Gives the lock its prompt.
+  void HoldPrompt(LockRecord& lock, HeldPrompt prompt);
+  // Notes that the next `tokens` tokens of the prompt were inserted.
+  void AdvancePrompt(LockRecord& lock, uint32_t tokens);
   // Drops the prompt that the lock holds, and takes it off the account.
   void DropPrompt(LockRecord& lock);
 
@@ -192,6 +229,14 @@ class SessionTable {
   // session.
   void KeepBytes(Session& session, uint64_t bytes);
   void ReleaseBytes(Session& session, uint64_t bytes);
+  // Note that a process may write to the session's pages; none: one that cannot
+  // be watched. And that the writer is gone.
+  void AddWriter(Session& session, std::optional<WriterId> writer);
+  void RemoveWriter(Session& session, WriterId writer);
+  // Notes whose session it is, for the next process.
+  void SetOwner(const Session& session, const std::string& owner) {
+    ledger_.NoteOwner(session, owner);
+  }
   // Updates the account after the session's block holds or open kinds have
   // changed.
   void CountBlockBytes(Session& session);
@@ -238,18 +283,27 @@ class SessionTable {
   void set_audit(CacheAudit* audit) { audit_ = audit; }
 
  private:
+  // Puts a new session into the maps.
+  Session& Add(std::unique_ptr<Session> session);
+  // Puts a lock, whose session and node are set, at the head of both lists.
+  void Link(LockRecord& lock);
+  // Drops the prompt, but only from the account.
+  void ForgetPrompt(LockRecord& lock);
   bool IsAudited(const LockRecord& lock) const {
     return audit_ != nullptr &&
            audit_->HasCountedLock(Slab<LockRecord>::IndexOf(lock));
   }
 
+  SessionLedger ledger_;
+  // The sessions whose facts in the ledger a call is changing.
+  std::vector<const Session*> changing_;
   absl::flat_hash_map<SessionId, std::unique_ptr<Session>> sessions_;
   absl::btree_map<SessionNumber, Session*> by_number_;
   std::deque<std::unique_ptr<Session>> ended_;  // in the order of their ends
   Slab<LockRecord> locks_;
   LockRecord* oldest_ = nullptr;
   LockRecord* newest_ = nullptr;
-  uint32_t opened_ = 0;
+  uint32_t opened_;
   uint64_t kept_bytes_ = 0;
   Session no_session_;  // the account of calls that name no session
   SessionLimits limits_;

@@ -30,6 +30,7 @@ RadixTree::RadixTree(uint32_t page_tokens, uint32_t max_pages,
       quota_classes_(classes),
       reuse_(reuse),
       ledger_(ledger),
+      nodes_(ledger == nullptr ? nullptr : &ledger->counts().node_generation),
       index_(page_tokens, &nodes_),
       classes_(classes->count()) {
   if (reuse_.learns_always) MakeLearner();

@@ -91,6 +91,7 @@ class RadixTree {
   // Adds what an earlier process has left in the ledger, roughly in its order
   // of eviction (all of a segment is as young as its end), but without locks,
   // hints and what was learnt. Segments whose facts cannot be true are dropped.
+  // It keeps empty namespaces until PruneRecovered.
   // Returns for each page whether it is cached. REQUIRES: the tree is new, and
   // the ledger is of before.
   std::vector<bool> Recover();
@@ -107,6 +108,14 @@ class RadixTree {
   std::vector<EarlierLocked> TakeEarlierLocked() {
     return std::exchange(earlier_locked_, {});
   }
+  // Returns the prompts of the ledger, by Segment::ledger_place; once.
+  using Prompts = absl::flat_hash_map<uint64_t, SegmentRef>;
+  Prompts TakeEarlierPrompts() { return std::exchange(earlier_prompts_, {}); }
+  // Returns for each of these pages the node that ends with it, and splits
+  // nodes as needed; null if the page is not cached.
+  std::vector<Node*> NodesEndingWith(std::span<const PageId> pages);
+  // Removes the namespaces in which nothing was cached or locked anew.
+  void PruneRecovered();
 
   // Returns a namespace, or null if it does not exist.
   Namespace* FindNamespace(const NamespaceKey& key) const;
@@ -420,6 +429,7 @@ class RadixTree {
   uint64_t now_ = 0;  // counts accesses
   bool has_loaded_ = false;
   std::vector<EarlierLocked> earlier_locked_;
+  Prompts earlier_prompts_;
   uint32_t time_ = 0;
   uint32_t evictable_pages_ = 0;
   uint32_t protected_pages_ = 0;

@@ -49,7 +49,11 @@ std::vector<SegmentRef> RadixTree::RecoverSegments(
   arena.Recover([&](std::byte* cell, size_t bytes) {
     SegmentRef segment = SegmentRef::TakeOver(cell, bytes, &arena);
     if (!segment) return false;
-    found.push_back(std::move(segment));
+    if (segment->page_count() == 0) {
+      earlier_prompts_.emplace(segment->ledger_place(), std::move(segment));
+    } else {
+      found.push_back(std::move(segment));
+    }
     return true;
   });
   std::erase_if(found, [&](const SegmentRef& segment) {
@@ -158,12 +162,43 @@ std::vector<bool> RadixTree::Recover() {
         *FindPosition(Slab<Node>::HandleOf(*leaf), facts.depth_pages + locked));
     earlier_locked_.push_back({&last, facts.locked_pages});
   }
-  for (Namespace* ns : namespaces) {
-    if (ns != nullptr) Prune(*ns);
-  }
   learner_ = std::move(learner);
   SetPolicy(policy);
   return is_cached;
+}
+
+void RadixTree::PruneRecovered() {
+  std::vector<Namespace*> all;
+  ForEachNamespace([&](Namespace& ns) { all.push_back(&ns); });
+  for (Namespace* ns : all) Prune(*ns);
+}
+
+std::vector<Node*> RadixTree::NodesEndingWith(std::span<const PageId> pages) {
+  struct End {
+    Slab<Node>::Handle node;  // a split moves no node's end, so it stays here
+    uint32_t pages;
+  };
+  std::vector<bool> is_wanted(max_pages_ + 1);
+  for (PageId page : pages) is_wanted[page.value()] = true;
+  absl::flat_hash_map<PageId, End> ends;
+  nodes_.ForEach([&](const Node& node) {
+    if (node.is_root()) return;
+    for (uint32_t i = 0; i < node.page_count; ++i) {
+      const PageId page = node.pages()[i];
+      if (!is_wanted[page.value()]) continue;
+      ends[page] = {Slab<Node>::HandleOf(node), node.depth_pages + i + 1};
+    }
+  });
+  std::vector<Node*> found;
+  found.reserve(pages.size());
+  for (PageId page : pages) {
+    const auto end = ends.find(page);
+    found.push_back(end == ends.end()
+                        ? nullptr
+                        : &NodeEndingAt(*FindPosition(end->second.node,
+                                                      end->second.pages)));
+  }
+  return found;
 }
 
 }  // namespace pando

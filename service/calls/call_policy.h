@@ -108,10 +108,11 @@ class CallPolicy {
   }
 
   // Records that the caller has opened this session: its credential owns it
-  // from now on.
+  // from now on. Returns the credential's name; empty: there is none.
   template <typename GetCaller>
-  void Own(SessionId session, GetCaller&& caller) {
-    if (config_.access != nullptr) config_.access->Own(session, caller());
+  std::string Own(SessionId session, GetCaller&& caller) {
+    if (config_.access == nullptr) return "";
+    return config_.access->Own(session, caller());
   }
 
  private:

@@ -109,7 +109,7 @@ absl::StatusOr<SessionId> SessionService::Open(
     const SessionNumber number =
         cache_->OpenSession(session, request.client_name());
     current_[session] = {stream, number};
-    server_->Own(session, call);
+    cache_->SetSessionOwner(session, server_->Own(session, call));
     Log(LogLevel::kInfo, "session opened",
         {{"session", number.value()}, {"client_name", request.client_name()}});
   }

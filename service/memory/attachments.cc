@@ -49,6 +49,11 @@ absl::StatusOr<std::vector<SharedDescriptor>> Attachments::Attach(
   return std::move(exported.memory);
 }
 
+void Attachments::Adopt(SessionId session, WriterId writer) {
+  absl::MutexLock lock(&mutex_);
+  attachments_[writer] = {.session = session, .has_pool = true};
+}
+
 absl::StatusOr<Attachments::Exported> Attachments::ExportTo(
     WriterId writer, AttachGrant::What what) const {
   return what == AttachGrant::What::kPool ? ExportPoolTo(writer)

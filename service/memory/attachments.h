@@ -49,6 +49,10 @@ class Attachments {
   absl::StatusOr<std::vector<SharedDescriptor>> Attach(const AttachGrant& grant,
                                                        pid_t pid);
 
+  // Records a writer that an earlier pandod had attached to the pool for a
+  // session that goes on. Only the memory can tell of its end.
+  void Adopt(SessionId session, WriterId writer);
+
   // Asks the memory about writers whose end no pidfd will report. To be called
   // periodically.
   void CheckUnwatched();

@@ -121,8 +121,8 @@ class RpcServer final : public TurnActions {
     return policy_->Admit(needed, credential, request);
   }
   // Does what CallPolicy::Own does.
-  void Own(SessionId session, const grpc::ServerContext& call) {
-    policy_->Own(session, [&] { return CallerOf(call); });
+  std::string Own(SessionId session, const grpc::ServerContext& call) {
+    return policy_->Own(session, [&] { return CallerOf(call); });
   }
 
  private:

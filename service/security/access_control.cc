@@ -175,15 +175,24 @@ bool AccessControl::SpansNamespaces(const Caller& caller) const {
   return credential.ok() && (*credential)->namespaces.empty();
 }
 
-void AccessControl::Own(SessionId session, const Caller& caller) {
+std::string AccessControl::Own(SessionId session, const Caller& caller) {
   if (owners_.size() >= forget_at_) {
     absl::erase_if(
         owners_, [this](const auto& entry) { return !is_live_(entry.first); });
     forget_at_ = std::max(kOwnersKept, 2 * owners_.size());
   }
-  if (const auto credential = Identify(caller); credential.ok()) {
-    owners_[session] = *credential;
-  }
+  const auto credential = Identify(caller);
+  if (!credential.ok()) return "";
+  owners_[session] = *credential;
+  return (*credential)->name;
+}
+
+bool AccessControl::OwnAgain(SessionId session, std::string_view name) {
+  const auto credential =
+      std::ranges::find(credentials_, name, &Credential::name);
+  if (credential == credentials_.end()) return false;
+  owners_[session] = &*credential;
+  return true;
 }
 
 }  // namespace pando

@@ -95,8 +95,11 @@ class AccessControl {
   bool SpansNamespaces(const Caller& caller) const;
 
   // Records that an admitted caller has opened this session: from now on only
-  // the same credential may use it.
-  void Own(SessionId session, const Caller& caller);
+  // the same credential may use it. Returns the credential's name.
+  std::string Own(SessionId session, const Caller& caller);
+  // The same for a session that was opened by the credential of this name in an
+  // earlier pandod. Returns false if there is no such credential any more.
+  bool OwnAgain(SessionId session, std::string_view name);
 
  private:
   AccessControl(std::vector<Credential> credentials, IsLive is_live);

@@ -33,8 +33,17 @@ class DamagedCache {
   uint32_t& count(PageState state) {
     return pool.counts_[static_cast<size_t>(state)];
   }
-  PageState& state(PageId page) { return pool.Record(page).state; }
-  bool& is_marked(PageId page) { return pool.Record(page).is_marked; }
+  PageRecord& record(PageId page) { return pool.Record(page); }
+  PageRecord WithState(PageId page, PageState state) {
+    PageRecord changed = record(page);
+    changed.state = state;
+    return changed;
+  }
+  PageRecord Marked(PageId page) {
+    PageRecord changed = record(page);
+    changed.is_marked = true;
+    return changed;
+  }
 
   RadixTree& tree;
   PagePool& pool;
@@ -234,15 +243,17 @@ TEST_F(DamageTest, OfAnOrderByRank) {
 TEST_F(DamageTest, OfThePagesStates) {
   const PageId cached = PagesOf("abc")[2];
   const PageId free = damaged_.free.back();
-  EXPECT_THAT(Violations(damaged_.state(cached), PageState::kQuarantined),
+  EXPECT_THAT(Violations(damaged_.record(cached),
+                         damaged_.WithState(cached, PageState::kQuarantined)),
               Tells("is not sealed"));
   const char* const kWrongCounts = "the counts by state or class are wrong";
   EXPECT_THAT(Violations(damaged_.count(PageState::kSealed), 9u),
               Tells(kWrongCounts));
   EXPECT_THAT(Violations(damaged_.reserved_by_class, 1u), Tells(kWrongCounts));
-  EXPECT_THAT(Violations(damaged_.state(free), PageState::kSealed),
+  EXPECT_THAT(Violations(damaged_.record(free),
+                         damaged_.WithState(free, PageState::kSealed)),
               Tells("is in no node, but sealed"));
-  EXPECT_THAT(Violations(damaged_.is_marked(free), true),
+  EXPECT_THAT(Violations(damaged_.record(free), damaged_.Marked(free)),
               Tells("is left marked"));
   EXPECT_THAT(Violations(damaged_.free, {}),
               AllOf(Tells("is free, but not listed as that"),

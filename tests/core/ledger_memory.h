@@ -52,10 +52,23 @@ class LedgerMemory {
     return copy;
   }
 
+  // The same of a copy.
+  std::span<std::byte> CopyOf(std::span<const std::byte> ledger) {
+    const std::span<std::byte> copy = Map(MAP_PRIVATE | MAP_ANONYMOUS);
+    for (size_t at = 0; at < bytes_; at += kLedgerPage) {
+      // Pages that are not touched take up no memory.
+      if (std::memcmp(copy.data() + at, ledger.data() + at, kLedgerPage) != 0) {
+        std::memcpy(copy.data() + at, ledger.data() + at, kLedgerPage);
+      }
+    }
+    return copy;
+  }
   // These options with the ledger in `memory`.
   static PrefixCache::Options With(PrefixCache::Options options,
-                                   std::span<std::byte> memory) {
+                                   std::span<std::byte> memory,
+                                   bool keeps_sessions = false) {
     options.ledger = memory;
+    options.keeps_sessions = keeps_sessions;
     options.ledger_pool = kMemoryId;
     return options;
   }

@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -310,9 +312,15 @@ TEST_F(PageLedgerTest, AnyBytesLeaveTheCacheWhole) {
   }
   PageLedger::Complete(ledger_.memory());
   std::vector<size_t> used;
-  for (size_t i = sizeof(LedgerStart); i < ledger_.memory().size(); ++i) {
-    if (ledger_.memory()[i] != std::byte{0}) used.push_back(i);
+  const std::array<std::byte, kLedgerPage> zeros{};
+  for (size_t page = 0; page < ledger_.memory().size(); page += kLedgerPage) {
+    const std::byte* const bytes = ledger_.memory().data() + page;
+    if (std::memcmp(bytes, zeros.data(), zeros.size()) == 0) continue;
+    for (size_t i = 0; i < kLedgerPage; ++i) {
+      if (bytes[i] != std::byte{0}) used.push_back(page + i);
+    }
   }
+  std::erase_if(used, [](size_t i) { return i < sizeof(LedgerStart); });
   int taken_over = 0;
   for (int round = 0; round < 60; ++round) {
     const std::span<std::byte> copy = ledger_.Copy();
