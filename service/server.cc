@@ -171,6 +171,7 @@ Server::Server(const Options& options, KeptDescriptors* kept,
       kept_(kept),
       on_exit_(std::move(on_exit)),
       on_restart_(std::move(on_restart)),
+      run_(RandomId()),
       pool_(std::move(pool)),
       block_memory_(std::move(block_memory)),
       ledgers_(std::move(ledgers)),
@@ -187,7 +188,7 @@ Server::Server(const Options& options, KeptDescriptors* kept,
               .ledger = memory.page_ledger,
               .ledger_pool = memory.pool.memory_id,
               .keeps_sessions = memory.keeps_sessions,
-              .epoch = RandomId(),
+              .epoch = run_,
               .on_wait_over =
                   [this](WaitId wait, PendingOutcome outcome) {
                     pending_matches_.WaitOver(wait, outcome);
@@ -365,7 +366,7 @@ void Server::MakeServices() {
   admin_service_ = std::make_unique<AdminService>(
       &cache_, &self_check_, &stepped_calls_,
       AdminService::Config{
-          .epoch = epoch,
+          .epoch = run_,
           .max_tokens = options_.max_tokens_per_request,
           .pid_of =
               [this](WriterId writer) { return attachments_->PidOf(writer); },
@@ -392,7 +393,7 @@ void Server::MakeServices() {
   }
 
   events_service_ = std::make_unique<EventsService>(
-      &cache_, &rpc_, RandomId(), options_.event_history, EventSinks());
+      &cache_, &rpc_, run_, options_.event_history, EventSinks());
 
   data_path_service_ =
       std::make_unique<DataPathService>(&policy_, &cache_, &stepped_calls_,

@@ -161,6 +161,7 @@ class Server {
   KeptDescriptors* const kept_;
   const std::function<void()> on_exit_;
   const std::function<bool()> on_restart_;
+  const uint64_t run_;  // names this process; cache_ names the epoch
   const std::unique_ptr<KvPool> pool_;
   const std::unique_ptr<HostMemory> block_memory_;  // null: there is none
   const std::unique_ptr<KeptLedgers> ledgers_;

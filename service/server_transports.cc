@@ -118,7 +118,7 @@ absl::StatusOr<std::vector<SharedDescriptor>> Server::OpenLane(
 void Server::ShowGauges() {
   if (gauges_ == nullptr) return;
   const CacheGauges now = cache_.Run(GaugeReading()).result();
-  lane::Gauges shown = {.epoch = cache_.epoch(),
+  lane::Gauges shown = {.epoch = run_,
                         .free = now.pages.free,
                         .evictable = now.pages.evictable,
                         .protected_pages = now.pages.protected_,

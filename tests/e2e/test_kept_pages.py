@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from blocks import spec
 from eventually import eventually
 from kept_pandod import LAYOUT, KeptPandod, config_of, kept
 from pando_kv import Client, MappedPool, Operator, PandoError
@@ -122,29 +123,28 @@ def test_the_page_that_was_used_least_recently_still_goes_first(tmp_path):
             assert cached == [PROMPT_PAGES, 1, PROMPT_PAGES]
 
 
-def test_what_workers_of_before_use_is_theirs_until_they_let_go(tmp_path):
+def test_what_lost_sessions_use_is_theirs_until_they_let_go(tmp_path):
+    # A session that uses blocks is lost with its pandod.
     with (
-        kept(tmp_path, quarantine="1h") as server,
-        WorkerProcess(server.address) as worker,
+        kept(tmp_path, quarantine="1h", memory="16MiB") as server,
+        Client(server.address) as worker,
     ):
-        with attached(server) as (client, pool):
-            store(client, pool, 1)
-        worker.do("attach", "lock", "reserve", "write")
-        held = worker.do("insert")
-        with Client(server.address) as client:
-            locked = client.stats().pages.protected
-        worker.pause()
+        mapped = worker.attach_pool()
+        store(worker, mapped, 1)
+        worker.open_kinds([spec()])
+        worker.match_prefix(tokens_of(1), lock=True)
+        held = worker.allocate_pages(6)
         restart(server)
         with attached(server) as (client, pool):
             pages = client.stats().pages
-            assert pages.quarantined == len(held["pages"])
-            assert pages.protected == locked
+            assert pages.quarantined == held.size
+            assert pages.protected == PROMPT_PAGES
             # The rest can be evicted and handed out.
             others = client.allocate_pages(pages.free + pages.evictable)
-            assert not {*others.tolist()} & {*held["pages"]}
+            assert not {*others.tolist()} & {*held.tolist()}
             with pytest.raises(PandoError):
                 client.allocate_pages(1)
-            worker.kill()
+            mapped.close()
             eventually(lambda: client.stats().pages.quarantined == 0)
             eventually(lambda: client.stats().pages.protected == 0)
             assert client.allocate_pages(PAGES - others.size).size

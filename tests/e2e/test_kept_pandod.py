@@ -16,7 +16,7 @@ from eventually import eventually
 from handed_down import HANDING_DOWN, HandedDown
 from kept_pandod import (
     LAYOUT,
-    call_in_another_epoch,
+    call_until_answered,
     config_of,
     keeper,
     kept,
@@ -49,11 +49,10 @@ def test_no_connection_is_refused_while_it_is_killed_again_and_again(tmp_path):
             Client(server.address, lane=False) as by_grpc,
             Client(server.address) as by_lane,
         ):
-            epoch = by_grpc.epoch
             for _ in range(KILLS):
                 server.kill_server()
-                call_in_another_epoch(by_lane, epoch)
-                epoch = call_in_another_epoch(by_grpc, epoch)
+                call_until_answered(by_lane)
+                call_until_answered(by_grpc)
                 assert memory_files(server.server_pid).keys() == memory.keys()
         assert memory_files(server.pid).keys() == memory.keys()
         assert connector.stop() > KILLS
@@ -77,9 +76,8 @@ def test_memory_that_workers_have_filled_is_not_there_twice(tmp_path):
 def test_a_mapping_of_before_is_of_the_same_memory(tmp_path):
     with kept(tmp_path) as server, Client(server.address) as client:
         with client.attach_pool() as before:
-            epoch = client.epoch
             server.kill_server()
-            call_in_another_epoch(client, epoch)
+            call_until_answered(client)
             with client.attach_pool() as after:
                 before.memory()[:4] = (1, 2, 3, 4)
                 np.testing.assert_array_equal(after.memory()[:4], (1, 2, 3, 4))

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from eventually import eventually
-from kept_pandod import call_in_another_epoch, children_of
+from kept_pandod import call_until_answered, children_of
 from metrics_page import free_address, get
 from pando_kv import Client
 from pando_package import command, put_into
@@ -114,10 +114,10 @@ def test_a_pandod_of_up_that_is_killed_is_back_and_ends_with_its_keeper(
     keeper = keeper_in(started())
     address = f"unix:{tmp_path}/p.sock"
     with Client(address) as client:
-        epoch = client.epoch
         (server,) = children_of(keeper)
         os.kill(server, signal.SIGKILL)
-        call_in_another_epoch(client, epoch)
+        eventually(lambda: server not in children_of(keeper))
+        call_until_answered(client)
     pandoctl = site / "pando_server" / "bin" / "pandoctl"
     subprocess.run(
         [pandoctl, "--address", address, "drain", "--exit", "--yes"], check=True

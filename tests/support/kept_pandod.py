@@ -101,19 +101,18 @@ def kept(folder: Path, **options: object) -> Iterator[KeptPandod]:
         server.close_in_order()
 
 
-def call_in_another_epoch(client: Client, epoch: int) -> int:
-    """Calls until another pandod than `epoch`'s answers; returns the new epoch."""
+def call_until_answered(client: Client) -> None:
+    """Calls until pandod answers, with the same session or with another one."""
 
     def is_answered() -> bool:
         try:
             client.match_prefix(list(range(PAGE_TOKENS)), lock=True).lock.release()
-            return client.epoch != epoch
+            return True
         except (SessionLostError, UnavailableError, DeadlineError):
             # pandod is away, or the session is lost.
             return False
 
     eventually(is_answered)
-    return client.epoch
 
 
 def config_of(folder: Path, **options: object) -> Path:
