@@ -108,7 +108,6 @@ void PrefixCache::Recover() {
     for (const Session* session : sessions.Run()) {
       const uint8_t cell = session->reserved.ledger_cell;
       kept_sessions_.push_back({.id = session->id,
-                                .number = session->number,
                                 .owner = ledger_->session(cell).owner.text(),
                                 .writers = session->writers.living()});
     }

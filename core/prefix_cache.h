@@ -113,7 +113,6 @@ class PrefixCache {
   // A session of an earlier process that goes on.
   struct KeptSession {
     SessionId id;
-    SessionNumber number;
     std::string owner;  // as SetSessionOwner got it
     std::vector<WriterId> writers;
   };

@@ -123,8 +123,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
       .pages = PageLedger::IsOf(memory.pool, memory.page_ledger),
       .blocks =
           !memory.blocks.ledger.empty() && BlockLedger::IsOf(memory.blocks)};
-  // Workers may go on with mapped memory only if all of it is the same.
-  memory.keeps_sessions = block_memory == nullptr || of_before.blocks;
+  // The ledgers do not say which session holds a block.
+  memory.keeps_sessions = block_memory == nullptr;
   std::unique_ptr<Server> server(new Server(
       options, kept, std::move(on_exit), std::move(on_restart), std::move(pool),
       std::move(block_memory), std::move(ledgers), memory));
@@ -253,13 +253,17 @@ void Server::TakeOverSessions() {
   if (kept.empty()) return;
   const absl::Time now = MonotonicNow();
   for (const PrefixCache::KeptSession& session : kept) {
-    for (WriterId writer : session.writers) {
-      attachments_->Adopt(session.id, writer);
-    }
     const bool is_owned =
         access_ == nullptr || access_->OwnAgain(session.id, session.owner);
     const absl::Duration grace = std::max(options_.session_grace, kResumeTime);
     cache_.SuspendSession(session.id, is_owned ? now + grace : now);
+    for (WriterId writer : session.writers) {
+      if (writer <= earlier_writers_->last()) {
+        attachments_->Adopt(session.id, writer);
+      } else {
+        cache_.WriterGone(writer);
+      }
+    }
   }
   Log(LogLevel::kInfo, "sessions of the pandod before go on",
       {{"sessions", kept.size()}});

@@ -161,8 +161,9 @@ absl::Status MatchAndLock(CacheParts& parts, const MatchRequest& request,
 
 HeldPrompt CopyPrompt(const MatchRequest& request, const MatchResult& result,
                       SegmentArena* arena) {
-  SegmentRef tokens =
-      SegmentRef::Copy(TokensToHold(request, result.matched_tokens), {}, arena);
+  const auto held = TokensToHold(request, result.matched_tokens);
+  if (held.empty()) return {};
+  SegmentRef tokens = SegmentRef::Copy(held, {}, arena);
   tokens.Publish();
   return {.tokens = std::move(tokens)};
 }

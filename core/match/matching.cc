@@ -35,6 +35,9 @@ bool Matching::Step(CacheParts& parts) {
     case Stage::kHold:
       HoldPrompt(parts, request_, result_, std::move(prompt_));
       return true;
+    case Stage::kForget:
+      ForgetPrompt(parts, **session);
+      return true;
     case Stage::kUnlock:
       return Unlock(parts, **session);
     default:
@@ -99,6 +102,11 @@ bool Matching::FinishReserving(CacheParts& parts, Session& session) {
   return false;
 }
 
+void Matching::ForgetPrompt(CacheParts& parts, const Session& session) {
+  LockRecord* const lock = parts.sessions.FindLock(session, result_.lock);
+  if (lock != nullptr && !lock->prompt.tokens) parts.sessions.DropPrompt(*lock);
+}
+
 bool Matching::Unlock(CacheParts& parts, Session& session) {
   LockRecord* lock = parts.sessions.FindLock(session, result_.lock);
   if (lock == nullptr) {
@@ -118,7 +126,11 @@ std::optional<Operation> Matching::operation() const {
 }
 
 bool Matching::Abandon() {
-  if (stage_ == Stage::kBegin || stage_ == Stage::kHold) return false;
+  if (stage_ == Stage::kBegin) return false;
+  if (stage_ == Stage::kHold) {
+    stage_ = Stage::kForget;
+    return true;
+  }
   status_ = absl::CancelledError("the caller is gone");
   stage_ = Stage::kUnlock;
   return true;

@@ -28,18 +28,21 @@ class Matching final : public SteppedWork {
   void Prepare() override;
   bool Step(CacheParts& parts) override;
   std::optional<Operation> operation() const override;
-  // Gives back the lock and the reserved pages.
+  // Gives back the lock and the reserved pages, or only the room for the prompt
+  // if the match has its answer.
   bool Abandon() override;
   // REQUIRES: the last Step returned true.
   absl::StatusOr<MatchResult> Take();
 
  private:
-  enum class Stage { kBegin, kReserve, kHold, kUnlock, kGiveBack };
+  enum class Stage { kBegin, kReserve, kHold, kForget, kUnlock, kGiveBack };
 
   bool Begin(CacheParts& parts);
   absl::Status Admit(CacheParts& parts, Session*& session);
   bool Reserve(CacheParts& parts, Session& session);
   bool FinishReserving(CacheParts& parts, Session& session);
+  // The lock will hold no prompt, so none counts in the session's account.
+  void ForgetPrompt(CacheParts& parts, const Session& session);
   bool Unlock(CacheParts& parts, Session& session);
 
   const MatchRequest request_;

@@ -99,6 +99,11 @@ PageLedger::PageLedger(const Pool& pool, std::span<std::byte> memory,
     ++header_->start.recoveries;
     header_->namespace_cells =
         std::min(header_->namespace_cells, kMaxNamespaces);
+    // No process can open so many sessions, and more would wrap around.
+    constexpr uint32_t kMostSessions = 1u << 31;
+    if (header_->counts.sessions_opened > kMostSessions) {
+      header_->counts.sessions_opened = 0;
+    }
     header_->counts.lock_cells =
         std::min(header_->counts.lock_cells, kMaxLedgerLocks);
   } else {

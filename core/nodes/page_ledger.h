@@ -79,7 +79,8 @@ class PageLedger {
   struct Counts {
     uint64_t epoch;  // names the sessions, see PrefixCache::epoch
     uint32_t sessions_opened;
-    uint32_t lock_cells;  // cells of locks that were ever used
+    uint32_t lock_cells;      // cells of locks that were ever used
+    uint32_t has_more_locks;  // not 0: there were locks without a cell
     // The highest generations in the slabs of nodes and of locks.
     uint32_t node_generation;
     uint32_t lock_generation;

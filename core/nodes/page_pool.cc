@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/ledger.h"
 #include "core/nodes/cache_audit.h"
 #include "core/requests/errors.h"
 
@@ -67,10 +68,11 @@ void PagePool::TakeEarlier(PageOwner& owner) {
 
 void PagePool::TakeOver(PageOwner& owner, PageId page, uint16_t quota_class) {
   PageRecord& record = Record(page);
-  record.state = PageState::kReserved;
   record.owner = owner.ledger_cell;
   record.quota_class = quota_class;
   record.position = static_cast<uint32_t>(owner.pages.size());
+  StoresBefore();
+  record.state = PageState::kReserved;
   owner.pages.push_back(page);
   ++counts_[static_cast<size_t>(PageState::kReserved)];
   ++reserved_[quota_class];

@@ -16,8 +16,10 @@ namespace pando {
 // The most sessions that the ledger can have, and the most locks.
 inline constexpr uint32_t kMaxLedgerSessions = 255;
 inline constexpr uint32_t kMaxLedgerLocks = 131'072;
-// The ledger has the last answers of a session in two parts of so many bytes.
-inline constexpr size_t kAnswerPartBytes = 65'536;
+// The ledger has the last answers of a session in two parts: one is filled
+// while the other has those before. A part has room for all answers that
+// Answers keeps. Bytes that are never touched cost nothing.
+inline constexpr size_t kAnswerPartBytes = 5u << 18;
 
 // Whether the facts of a session can be taken over.
 enum class SessionState : uint32_t {
@@ -35,16 +37,16 @@ struct SessionFacts {
   int64_t opened_at;  // nanoseconds of the cache's time
   // It holds something that the ledger cannot have.
   uint8_t is_incomplete;
-  // It uses blocks. The ledger does not know which session holds a block.
-  uint8_t has_blocks;
   uint8_t has_unwatched_writer;
   uint8_t has_mapped;
   uint32_t writer_count;
   std::array<uint64_t, kMaxWriters> writers;
   LedgerText client_name;
   LedgerText owner;  // names the credential of the worker; empty: none
-  // The bytes in use of each part of the answers, and which part is written.
+  // The bytes in use of each part of the answers, how many answers these are,
+  // and which part is being filled.
   std::array<uint32_t, 2> answer_bytes;
+  std::array<uint32_t, 2> answer_count;
   uint32_t answer_part;
   // The ledger lacks an answer that was too large, and so many answers must
   // follow until it is not asked for any more.

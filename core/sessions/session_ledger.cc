@@ -11,13 +11,6 @@
 #include "core/sessions/session_table.h"
 
 namespace pando {
-namespace {
-
-// A worker repeats a call only while it has no answer, and no worker has more
-// calls without an answer than a lane has slots.
-constexpr uint32_t kRepeatedAnswers = 64;
-
-}  // namespace
 
 SessionLedger::SessionLedger(PageLedger* ledger) : ledger_(ledger) {
   if (ledger == nullptr) return;
@@ -98,19 +91,9 @@ void SessionLedger::NoteWriters(const Session& session) const {
   facts->has_mapped = session.writers.has_mapped() ? 1 : 0;
   facts->has_unwatched_writer = session.writers.has_unwatched() ? 1 : 0;
   if (living.size() > SessionFacts::kMaxWriters) facts->is_incomplete = 1;
-  facts->writer_count = 0;
-  StoresBefore();
-  for (size_t i = 0; i < std::min(living.size(), facts->writers.size()); ++i) {
-    facts->writers[i] = living[i].value();
-    StoresBefore();
-    facts->writer_count = static_cast<uint32_t>(i + 1);
-  }
-}
-
-void SessionLedger::NoteBlocks(const Session& session) const {
-  SessionFacts* const facts = FactsOf(session);
-  if (facts == nullptr) return;
-  facts->has_blocks = session.counted_block_bytes > 0 ? 1 : 0;
+  const size_t count = std::min(living.size(), facts->writers.size());
+  for (size_t i = 0; i < count; ++i) facts->writers[i] = living[i].value();
+  facts->writer_count = static_cast<uint32_t>(count);
 }
 
 void SessionLedger::NoteAnswer(const Session& session, RequestId id,
@@ -119,24 +102,28 @@ void SessionLedger::NoteAnswer(const Session& session, RequestId id,
   if (facts == nullptr) return;
   const auto bytes = static_cast<uint32_t>(EncodedBytes(answer));
   if (bytes > kAnswerPartBytes) {
-    facts->answers_to_come = kRepeatedAnswers;
+    facts->answers_to_come = Answers::kMaxAnswers;
     return;
   }
   if (facts->answers_to_come > 0) --facts->answers_to_come;
   uint32_t& part = facts->answer_part;
-  if (facts->answer_bytes[part] + bytes > kAnswerPartBytes) {
+  if (facts->answer_count[part] == Answers::kMaxAnswers ||
+      facts->answer_bytes[part] + bytes > kAnswerPartBytes) {
     part = 1 - part;
     facts->answer_bytes[part] = 0;
+    facts->answer_count[part] = 0;
   }
   const auto out = ledger_->answers(session.reserved.ledger_cell, part);
   Encode(id, answer, out.subspan(facts->answer_bytes[part], bytes));
   facts->answer_bytes[part] += bytes;
+  ++facts->answer_count[part];
 }
 
 void SessionLedger::NoteLock(const LockRecord& lock) const {
   if (ledger_ == nullptr) return;
   const uint32_t cell = Slab<LockRecord>::IndexOf(lock);
   if (cell >= ledger_->locks().size()) {
+    ledger_->counts().has_more_locks = 1;
     SessionFacts* const facts = FactsOf(*lock.session);
     if (facts != nullptr) facts->is_incomplete = 1;
     return;
@@ -159,6 +146,12 @@ void SessionLedger::NoteLock(const LockRecord& lock) const {
   facts.id = SessionTable::IdOf(lock).value();
 }
 
+void SessionLedger::NoteEnding(const LockRecord& lock) const {
+  const uint32_t cell = Slab<LockRecord>::IndexOf(lock);
+  if (ledger_ == nullptr || cell >= ledger_->locks().size()) return;
+  ledger_->locks()[cell].is_ending = 1;
+}
+
 void SessionLedger::RemoveLock(const LockRecord& lock) const {
   const uint32_t cell = Slab<LockRecord>::IndexOf(lock);
   if (ledger_ == nullptr || cell >= ledger_->locks().size()) return;
@@ -171,6 +164,7 @@ void SessionLedger::RemoveLocksBut(
   for (uint32_t cell = 0; cell < ledger_->counts().lock_cells; ++cell) {
     if (!is_used(cell)) ledger_->locks()[cell].id = 0;
   }
+  ledger_->counts().has_more_locks = 0;
 }
 
 }  // namespace pando

@@ -21,10 +21,12 @@ struct Session;
 // A call changes many facts of its session, one after the other. If the process
 // dies meanwhile, the facts are of no use, and the session is lost, as all
 // sessions are without a ledger; the other sessions are not touched. So a call
-// that ends the process is not repeated in the next one.
+// that ends the process is not repeated in the next one. A call of several
+// steps changes its session until the last one, unless it has no request id.
 //
 // Not in the ledger: internal sessions, sessions beyond kMaxLedgerSessions,
-// blocks, waits, pending pages.
+// blocks (so Server keeps no sessions beside block memory), waits, pending
+// pages.
 //
 // Owned by SessionTable; not thread-safe. Without a ledger it does nothing.
 class SessionLedger {
@@ -56,11 +58,12 @@ class SessionLedger {
 
   void NoteOwner(const Session& session, const std::string& owner) const;
   void NoteWriters(const Session& session) const;
-  void NoteBlocks(const Session& session) const;
   void NoteAnswer(const Session& session, RequestId id,
                   const Answer& answer) const;
   // Writes down how the lock is now.
   void NoteLock(const LockRecord& lock) const;
+  // Writes down that its release has begun.
+  void NoteEnding(const LockRecord& lock) const;
   void RemoveLock(const LockRecord& lock) const;
   // Removes the locks from all cells for which `is_used` is false.
   void RemoveLocksBut(absl::FunctionRef<bool(uint32_t cell)> is_used) const;

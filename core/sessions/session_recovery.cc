@@ -15,6 +15,16 @@ std::vector<const Session*> SessionRecovery::Run() {
   FindLocks();
   FindNodes();
   FindPrompts();
+  return Reopen();
+}
+
+void SessionRecovery::LoseAll() {
+  has_other_locks_ = true;
+  tree_->TakeEarlierPrompts();
+  Reopen();
+}
+
+std::vector<const Session*> SessionRecovery::Reopen() {
   std::vector<const Session*> open;
   std::array<PageOwner*, kMaxLedgerSessions + 1> owners{};
   for (uint32_t cell = 1; cell <= kMaxLedgerSessions; ++cell) {
@@ -31,39 +41,38 @@ std::vector<const Session*> SessionRecovery::Run() {
   return open;
 }
 
-void SessionRecovery::LoseAll() {
-  for (uint32_t cell = 1; cell <= kMaxLedgerSessions; ++cell) {
-    ledger_->session(cell).state = SessionState::kNone;
-  }
-  tree_->TakeEarlierPrompts();
-  DisownOtherLocks();
-}
-
 void SessionRecovery::FindSessions() {
   absl::flat_hash_set<uint64_t> ids;
   absl::flat_hash_set<uint32_t> numbers;
   for (uint32_t cell = 1; cell <= kMaxLedgerSessions; ++cell) {
     const SessionFacts& facts = ledger_->session(cell);
-    if (facts.state != SessionState::kWhole || facts.id == 0 ||
-        facts.number == 0 || facts.number > ledger_->counts().sessions_opened ||
-        facts.is_incomplete != 0 || facts.has_blocks != 0 ||
-        facts.answers_to_come != 0 ||
-        facts.writer_count > facts.writers.size() ||
-        !ids.insert(facts.id).second || !numbers.insert(facts.number).second) {
-      continue;
+    if (facts.state == SessionState::kNone) continue;
+    std::optional<std::vector<KeptAnswer>> answers;
+    if (IsPlausible(facts) && ids.insert(facts.id).second &&
+        numbers.insert(facts.number).second) {
+      answers = AnswersOf(cell);
     }
-    std::optional<std::vector<KeptAnswer>> answers = AnswersOf(cell);
-    if (!answers.has_value()) continue;
-    found_[cell] = Found{.locks = {}, .answers = *std::move(answers)};
+    if (answers.has_value()) {
+      found_[cell] = Found{.locks = {}, .answers = *std::move(answers)};
+    } else {
+      // A lock that a call was changing may not be in the ledger.
+      has_other_locks_ = true;
+    }
   }
+}
+
+bool SessionRecovery::IsPlausible(const SessionFacts& facts) const {
+  return facts.state == SessionState::kWhole && facts.id != 0 &&
+         facts.number != 0 &&
+         facts.number <= ledger_->counts().sessions_opened &&
+         facts.is_incomplete == 0 && facts.answers_to_come == 0 &&
+         facts.writer_count <= facts.writers.size() && facts.answer_part <= 1;
 }
 
 std::optional<std::vector<KeptAnswer>> SessionRecovery::AnswersOf(
     uint32_t cell) const {
   const SessionFacts& facts = ledger_->session(cell);
-  if (facts.answer_part > 1) return std::nullopt;
   std::vector<KeptAnswer> answers;
-  absl::flat_hash_set<RequestId> ids;
   for (uint32_t part : {1 - facts.answer_part, facts.answer_part}) {
     if (facts.answer_bytes[part] > kAnswerPartBytes) return std::nullopt;
     std::span<const std::byte> bytes =
@@ -71,10 +80,16 @@ std::optional<std::vector<KeptAnswer>> SessionRecovery::AnswersOf(
     while (!bytes.empty()) {
       std::optional<KeptAnswer> answer = TakeAnswer(bytes);
       if (!answer.has_value()) return std::nullopt;
-      // An id may be used again once its first answer is forgotten.
-      if (ids.insert(answer->id).second) answers.push_back(*std::move(answer));
+      answers.push_back(*std::move(answer));
     }
   }
+  // An id may be used again once its first answer is forgotten.
+  absl::flat_hash_set<RequestId> ids;
+  std::ranges::reverse(answers);
+  std::erase_if(answers, [&](const KeptAnswer& answer) {
+    return ids.size() == Answers::kMaxAnswers || !ids.insert(answer.id).second;
+  });
+  std::ranges::reverse(answers);
   return answers;
 }
 

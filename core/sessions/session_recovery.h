@@ -28,7 +28,11 @@ class SessionRecovery {
   // All outlive this.
   SessionRecovery(PageLedger* ledger, RadixTree* tree, PagePool* pool,
                   SessionTable* sessions)
-      : ledger_(ledger), tree_(tree), pool_(pool), sessions_(sessions) {}
+      : ledger_(ledger),
+        tree_(tree),
+        pool_(pool),
+        sessions_(sessions),
+        has_other_locks_(ledger->counts().has_more_locks != 0) {}
 
   // Returns the sessions that are open again.
   std::vector<const Session*> Run();
@@ -48,8 +52,9 @@ class SessionRecovery {
     std::vector<KeptAnswer> answers;
   };
 
-  // Drops the sessions whose own facts cannot be true, or which use blocks.
+  // Finds the sessions whose own facts can be true.
   void FindSessions();
+  bool IsPlausible(const SessionFacts& facts) const;
   // Reads the answers of a session. None if they are damaged.
   std::optional<std::vector<KeptAnswer>> AnswersOf(uint32_t cell) const;
   void FindLocks();
@@ -57,6 +62,8 @@ class SessionRecovery {
   void FindPrompts();
   // The node that a lock of an empty prefix locks; null if it is unknown.
   Node* RootOf(const LockFacts& facts) const;
+  // Opens the sessions that were found.
+  std::vector<const Session*> Reopen();
   void Open(uint32_t cell, Found& found);
   void TakeLocks();
   // No session that takes a cell of a lost one gets its locks.
@@ -71,7 +78,8 @@ class SessionRecovery {
   // By cell; cell 0 is none.
   std::array<std::optional<Found>, kMaxLedgerSessions + 1> found_;
   std::array<Session*, kMaxLedgerSessions + 1> open_{};
-  bool has_other_locks_ = false;  // locks of sessions that do not come back
+  // Whether there may be locks of sessions that do not come back.
+  bool has_other_locks_;
 };
 
 }  // namespace pando

@@ -47,6 +47,7 @@ Session& SessionTable::Restore(uint8_t cell, const SessionFacts& facts) {
     session->writers.Add(WriterId(facts.writers[i]));
   }
   if (facts.has_unwatched_writer != 0) session->writers.AddUnwatched();
+  if (facts.has_mapped != 0) session->writers.AddGone();
   opened_ = std::max(opened_, facts.number);
   ledger_.Restore(*session, cell);
   return Add(std::move(session));
@@ -207,11 +208,12 @@ absl::Status SessionTable::BeginRelease(const Session& session,
     }
     return GetLock(session, ids[i], Subject::kLocks).status();
   }
-  for (LockId id : ids) ledger_.NoteLock(*FindEndingLock(session, id));
+  for (LockId id : ids) ledger_.NoteEnding(*FindEndingLock(session, id));
   return absl::OkStatus();
 }
 
 void SessionTable::CountPrompt(LockRecord& lock, size_t tokens) {
+  if (tokens == 0) return;
   lock.held_tokens = static_cast<uint32_t>(tokens);
   KeepBytes(*lock.session, tokens * sizeof(Token));
   ledger_.NoteLock(lock);
@@ -260,10 +262,10 @@ void SessionTable::CountBlockBytes(Session& session) {
   session.counted_block_bytes =
       session.blocks->bytes + session.blocks->kinds.size() * kOpenKindBytes;
   KeepBytes(session, session.counted_block_bytes);
-  ledger_.NoteBlocks(session);
 }
 
 void SessionTable::AddWriter(Session& session, std::optional<WriterId> writer) {
+  BeginChange(session);
   if (writer.has_value()) {
     session.writers.Add(*writer);
   } else {
@@ -273,8 +275,15 @@ void SessionTable::AddWriter(Session& session, std::optional<WriterId> writer) {
 }
 
 void SessionTable::RemoveWriter(Session& session, WriterId writer) {
+  if (!session.writers.Contains(writer)) return;
+  BeginChange(session);
   session.writers.Remove(writer);
   ledger_.NoteWriters(session);
+}
+
+void SessionTable::SetOwner(Session& session, const std::string& owner) {
+  BeginChange(session);
+  ledger_.NoteOwner(session, owner);
 }
 
 void SessionTable::MoveLock(LockRecord& lock, Node& node) {

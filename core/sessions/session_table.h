@@ -234,9 +234,7 @@ class SessionTable {
   void AddWriter(Session& session, std::optional<WriterId> writer);
   void RemoveWriter(Session& session, WriterId writer);
   // Notes whose session it is, for the next process.
-  void SetOwner(const Session& session, const std::string& owner) {
-    ledger_.NoteOwner(session, owner);
-  }
+  void SetOwner(Session& session, const std::string& owner);
   // Updates the account after the session's block holds or open kinds have
   // changed.
   void CountBlockBytes(Session& session);

@@ -1,6 +1,7 @@
 #ifndef PANDO_CORE_SESSIONS_WRITERS_H_
 #define PANDO_CORE_SESSIONS_WRITERS_H_
 
+#include <algorithm>
 #include <vector>
 
 #include "base/ids.h"
@@ -16,8 +17,13 @@ class Writers {
   void Add(WriterId writer);
   // Adds a writer that cannot be watched: its end will not be reported.
   void AddUnwatched();
+  // Adds a writer that is known to be gone.
+  void AddGone() { has_mapped_ = true; }
   // Notes that a writer is gone.
   void Remove(WriterId writer);
+  bool Contains(WriterId writer) const {
+    return std::ranges::find(living_, writer) != living_.end();
+  }
 
   // The watched writers that are not gone yet.
   const std::vector<WriterId>& living() const { return living_; }

@@ -190,9 +190,9 @@ std::string AccessControl::Own(SessionId session, const Caller& caller) {
 bool AccessControl::OwnAgain(SessionId session, std::string_view name) {
   const auto credential =
       std::ranges::find(credentials_, name, &Credential::name);
-  if (credential == credentials_.end()) return false;
-  owners_[session] = &*credential;
-  return true;
+  const bool is_known = credential != credentials_.end();
+  owners_[session] = is_known ? &*credential : nullptr;
+  return is_known;
 }
 
 }  // namespace pando

@@ -98,7 +98,8 @@ class AccessControl {
   // the same credential may use it. Returns the credential's name.
   std::string Own(SessionId session, const Caller& caller);
   // The same for a session that was opened by the credential of this name in an
-  // earlier pandod. Returns false if there is no such credential any more.
+  // earlier pandod. If there is no such credential any more, it returns false,
+  // and no caller may use the session.
   bool OwnAgain(SessionId session, std::string_view name);
 
  private:

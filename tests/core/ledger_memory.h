@@ -9,7 +9,9 @@
 #include <cstring>
 #include <list>
 #include <span>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "base/check.h"
 #include "core/nodes/page_ledger.h"
 #include "core/prefix_cache.h"
@@ -23,46 +25,45 @@ class LedgerMemory {
       : pool_{.page_tokens = options.page_tokens,
               .capacity_pages = options.capacity_pages,
               .memory_id = kMemoryId},
-        bytes_(PageLedger::BytesFor(pool_)),
-        fd_(memfd_create("ledger", MFD_CLOEXEC)) {
-    CHECK(ftruncate(fd_, static_cast<off_t>(bytes_)) == 0);
-    memory_ = Map(MAP_SHARED);
+        bytes_(PageLedger::BytesFor(pool_)) {
+    Map();
   }
   LedgerMemory(const LedgerMemory&) = delete;
   LedgerMemory& operator=(const LedgerMemory&) = delete;
   ~LedgerMemory() {
-    for (std::span<std::byte> copy : copies_) munmap(copy.data(), bytes_);
-    munmap(memory_.data(), bytes_);
-    close(fd_);
+    for (const Mapping& mapping : mappings_) {
+      munmap(mapping.memory.data(), bytes_);
+      close(mapping.fd);
+    }
   }
 
-  std::span<std::byte> memory() const { return memory_; }
+  std::span<std::byte> memory() const { return mappings_.front().memory; }
   const PageLedger::Pool& pool() const { return pool_; }
   // A copy of the ledger as it is now, which this owns.
-  std::span<std::byte> Copy() {
-    const std::span<std::byte> copy = Map(MAP_PRIVATE | MAP_ANONYMOUS);
-    copies_.push_back(copy);
-    // Most of the memory was never touched.
-    for (off_t at = lseek(fd_, 0, SEEK_DATA); at >= 0;) {
-      const off_t end = lseek(fd_, at, SEEK_HOLE);
-      std::memcpy(copy.data() + at, memory_.data() + at,
-                  static_cast<size_t>(end - at));
-      at = lseek(fd_, end, SEEK_DATA);
+  std::span<std::byte> Copy() { return CopyOf(memory()); }
+  // The same of such a copy.
+  std::span<std::byte> CopyOf(std::span<std::byte> ledger) {
+    int from = -1;
+    for (const Mapping& mapping : mappings_) {
+      if (mapping.memory.data() == ledger.data()) from = mapping.fd;
     }
+    const std::span<std::byte> copy = Map();
+    ForEachTouched(from, [&](size_t begin, size_t end) {
+      std::memcpy(copy.data() + begin, ledger.data() + begin, end - begin);
+    });
     return copy;
+  }
+  // Where the ledger has bytes that are not zero.
+  std::vector<size_t> Used() const {
+    std::vector<size_t> used;
+    ForEachTouched(mappings_.front().fd, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        if (memory()[i] != std::byte{0}) used.push_back(i);
+      }
+    });
+    return used;
   }
 
-  // The same of a copy.
-  std::span<std::byte> CopyOf(std::span<const std::byte> ledger) {
-    const std::span<std::byte> copy = Map(MAP_PRIVATE | MAP_ANONYMOUS);
-    for (size_t at = 0; at < bytes_; at += kLedgerPage) {
-      // Pages that are not touched take up no memory.
-      if (std::memcmp(copy.data() + at, ledger.data() + at, kLedgerPage) != 0) {
-        std::memcpy(copy.data() + at, ledger.data() + at, kLedgerPage);
-      }
-    }
-    return copy;
-  }
   // These options with the ledger in `memory`.
   static PrefixCache::Options With(PrefixCache::Options options,
                                    std::span<std::byte> memory,
@@ -76,18 +77,34 @@ class LedgerMemory {
  private:
   static constexpr uint64_t kMemoryId = 77;
 
-  std::span<std::byte> Map(int flags) const {
-    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags,
-                              (flags & MAP_ANONYMOUS) != 0 ? -1 : fd_, 0);
+  struct Mapping {
+    int fd;
+    std::span<std::byte> memory;
+  };
+
+  // Most of the memory was never touched.
+  static void ForEachTouched(
+      int fd, absl::FunctionRef<void(size_t begin, size_t end)> visit) {
+    for (off_t at = lseek(fd, 0, SEEK_DATA); at >= 0;) {
+      const off_t end = lseek(fd, at, SEEK_HOLE);
+      visit(static_cast<size_t>(at), static_cast<size_t>(end));
+      at = lseek(fd, end, SEEK_DATA);
+    }
+  }
+
+  std::span<std::byte> Map() {
+    const int fd = memfd_create("ledger", MFD_CLOEXEC);
+    CHECK(ftruncate(fd, static_cast<off_t>(bytes_)) == 0);
+    void* const memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CHECK(memory != MAP_FAILED);
-    return {static_cast<std::byte*>(memory), bytes_};
+    mappings_.push_back({fd, {static_cast<std::byte*>(memory), bytes_}});
+    return mappings_.back().memory;
   }
 
   const PageLedger::Pool pool_;
   const size_t bytes_;
-  const int fd_;
-  std::span<std::byte> memory_;
-  std::list<std::span<std::byte>> copies_;
+  std::list<Mapping> mappings_;  // the ledger, then the copies
 };
 
 }  // namespace pando

@@ -50,6 +50,23 @@ EventMirror::Pages CachedIn(PrefixCache& cache, uint32_t page_tokens) {
   return mirror.pages();
 }
 
+// What the sessions hold: their locks and how many pages they have reserved.
+std::vector<std::pair<SessionNumber, uint32_t>> HoldingsOf(PrefixCache& cache) {
+  std::vector<std::pair<SessionNumber, uint32_t>> holdings;
+  constexpr uint32_t kAll = 100'000;
+  for (const SessionInfo& info : cache.ListSessions(kAll).sessions) {
+    if (info.is_internal) continue;
+    holdings.emplace_back(info.number, info.reserved_pages);
+    std::vector<std::pair<SessionNumber, uint32_t>> locks;
+    for (const LockInfo& lock : cache.ListLocks(kAll, info.number).locks) {
+      locks.emplace_back(info.number, lock.locked_tokens);
+    }
+    std::ranges::sort(locks);
+    holdings.insert(holdings.end(), locks.begin(), locks.end());
+  }
+  return holdings;
+}
+
 // The policy, the page size, whether most prompts are bigram ones, and whether
 // there are quotas.
 using Param = std::tuple<EvictionPolicyKind, uint32_t, bool, bool>;
@@ -85,6 +102,12 @@ class ModelTest : public testing::TestWithParam<Param> {
               executor.real().Stats().pages.protected_)
         << point;
     ASSERT_THAT(next.CheckInvariants(), IsEmpty()) << point;
+    PrefixCache kept(LedgerMemory::With(OptionsAt(point), ledger.Copy(), true));
+    ASSERT_EQ(HoldingsOf(kept), HoldingsOf(executor.real())) << point;
+    ASSERT_EQ(kept.Stats().pages.protected_,
+              executor.real().Stats().pages.protected_)
+        << point;
+    ASSERT_THAT(kept.CheckInvariants(), IsEmpty()) << point;
     succeeded_ += executor.succeeded();
     failed_ += executor.failed();
   }

@@ -5,8 +5,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -311,15 +309,7 @@ TEST_F(PageLedgerTest, AnyBytesLeaveTheCacheWhole) {
     before().Publish(prompt);
   }
   PageLedger::Complete(ledger_.memory());
-  std::vector<size_t> used;
-  const std::array<std::byte, kLedgerPage> zeros{};
-  for (size_t page = 0; page < ledger_.memory().size(); page += kLedgerPage) {
-    const std::byte* const bytes = ledger_.memory().data() + page;
-    if (std::memcmp(bytes, zeros.data(), zeros.size()) == 0) continue;
-    for (size_t i = 0; i < kLedgerPage; ++i) {
-      if (bytes[i] != std::byte{0}) used.push_back(page + i);
-    }
-  }
+  std::vector<size_t> used = ledger_.Used();
   std::erase_if(used, [](size_t i) { return i < sizeof(LedgerStart); });
   int taken_over = 0;
   for (int round = 0; round < 60; ++round) {
