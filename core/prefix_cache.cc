@@ -105,7 +105,10 @@ void PrefixCache::Recover() {
                            &parts_.sessions);
   if (options_.keeps_sessions) {
     epoch_ = ledger_->counts().epoch;
+    CacheCounters& counters = parts_.journal.counters();
     for (const Session* session : sessions.Run()) {
+      ++counters.sessions_opened;
+      counters.locks_taken += session->lock_count;
       const uint8_t cell = session->reserved.ledger_cell;
       kept_sessions_.push_back({.id = session->id,
                                 .owner = ledger_->session(cell).owner.text(),

@@ -55,8 +55,8 @@ namespace pando {
 // of ExpireSessions, and stands still in between.
 //
 // A call that fails changes nothing; its status carries a Reason. A call for a
-// session that is unknown, has ended or belongs to an earlier epoch fails with
-// SESSION_LOST.
+// session that is unknown, has ended or was lost with an earlier process fails
+// with SESSION_LOST.
 //
 // Invariants, beside those of the parts: each page is in exactly one state; a
 // sealed page is in exactly one node; each lock and each reserved page belongs

@@ -20,7 +20,9 @@ namespace pando::lane {
 
 // The figures on the page, all of one moment.
 struct Gauges {
-  uint64_t epoch = 0;  // names this run of pandod; each start has another one
+  // Names this run of pandod, each of which has another one. Where sessions
+  // outlive pandod, it differs from their epoch.
+  uint64_t epoch = 0;
   // Pages by state. Together with the padding page they sum to `capacity`.
   uint32_t free = 0;
   uint32_t evictable = 0;

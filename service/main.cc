@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,7 @@
 #include "os/monotonic_clock.h"
 #include "os/service_manager.h"
 #include "os/watchdog.h"
+#include "service/memory/open_pool.h"
 #include "service/metrics/catalogue.h"
 #include "service/options/options.h"
 #include "service/server.h"
@@ -238,7 +240,13 @@ int Main(int argc, char** argv) {
   // The lock is held until this process ends, in whatever way.
   const absl::StatusOr<UniqueFd> owner = OwnKept(kept);
   if (!owner.ok()) return CannotStart(owner.status());
-  std::vector<std::string> layout_flags;
+  std::vector<std::string> layout_flags = KeptLayout(kept);
+  if (options.is_open && !layout_flags.empty() &&
+      CheckBeginAnew(argc, argv, layout_flags).ok()) {
+    StopLog(EXIT_SUCCESS);
+    BeginAnew(argc, argv, std::move(layout_flags), kept);
+    return CannotStart(absl::ErrnoToStatus(errno, "execv of pandod"));
+  }
   Wishes wishes;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(
       options, &kept, [] { kill(getpid(), SIGTERM); },
@@ -266,6 +274,7 @@ int Main(int argc, char** argv) {
     TellServiceManager(Reloading());
     // A kept socket goes on listening, so its file must stay.
     if (!kept.has_keeper()) server->reset();
+    KeepLayout(layout_flags, kept);
     StopLog(EXIT_SUCCESS);
     BeginAnew(argc, argv, std::move(layout_flags), kept);
     std::perror("pandod: cannot begin anew with the layout of its pool");

@@ -38,9 +38,6 @@ constexpr absl::Duration kSteadyTime = absl::Minutes(1);
 constexpr absl::Duration kResumeTime = absl::Seconds(10);
 // The time that calls may take once the server stops.
 constexpr absl::Duration kStopGrace = absl::Milliseconds(200);
-// The keeper has the ledgers under these names.
-constexpr char kBlockLedger[] = "block-ledger";
-constexpr char kPageLedger[] = "page-ledger";
 
 // Returns the hit at which the tiers store a page, or 0 if they store it at
 // once.

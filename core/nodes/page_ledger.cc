@@ -69,6 +69,20 @@ bool PageLedger::IsOf(const Pool& pool, std::span<std::byte> memory) {
          header.capacity_pages == pool.capacity_pages;
 }
 
+bool PageLedger::HasSessions(std::span<std::byte> memory) {
+  const Layout layout({});
+  if (memory.size() < layout.locks ||
+      StartOf(memory).magic != kPageLedgerMagic) {
+    return false;
+  }
+  const std::span sessions(
+      reinterpret_cast<const SessionFacts*>(memory.data() + layout.sessions),
+      kMaxLedgerSessions);
+  return std::ranges::any_of(sessions, [](const SessionFacts& facts) {
+    return facts.state == SessionState::kWhole;
+  });
+}
+
 void PageLedger::Complete(std::span<std::byte> memory) {
   StoresBefore();
   StartOf(memory).magic = kPageLedgerMagic;

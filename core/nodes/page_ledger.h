@@ -52,6 +52,9 @@ class PageLedger {
   // Whether `memory` contains a ledger of this pool that an earlier process
   // completed, in this layout.
   static bool IsOf(const Pool& pool, std::span<std::byte> memory);
+  // Whether `memory` contains a complete ledger of any pool, in this layout,
+  // with sessions that can go on.
+  static bool HasSessions(std::span<std::byte> memory);
   // Marks the ledger as complete, as BlockLedger::Complete does.
   static void Complete(std::span<std::byte> memory);
 

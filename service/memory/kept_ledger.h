@@ -14,6 +14,10 @@
 
 namespace pando {
 
+// The names under which the keeper has them.
+inline constexpr char kBlockLedger[] = "block-ledger";
+inline constexpr char kPageLedger[] = "page-ledger";
+
 // The ledgers of pandod (base/ledger.h), in memory that a keeper may
 // keep for the next pandod. A ledger is given up after three crashes of pandods
 // within a minute of their start (a pandod that serves for a minute resets the

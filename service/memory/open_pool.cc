@@ -1,20 +1,30 @@
 #include "service/memory/open_pool.h"
 
+#include <cstring>
+
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/fitting_pandod.h"
 #include "base/status_macros.h"
+#include "core/nodes/page_ledger.h"
 #include "core/requests/errors.h"
 #include "os/logging/log.h"
+#include "os/shared_memory.h"
+#include "service/memory/kept_ledger.h"
 #include "service/options/option_table.h"
 
 namespace pando {
 namespace {
 
 constexpr uint32_t kSmallestPool = 2;
+// The keeper has the flags of a layout under this name. No flag has a zero
+// byte.
+constexpr char kLayoutName[] = "pool-layout";
+constexpr char kBetweenFlags = '\0';
 // The most bytes of a text: far above any name of a model, and little enough
 // for the system to accept as an argument.
 constexpr size_t kMaxTextBytes = 4096;
@@ -107,6 +117,27 @@ absl::Status OpenPool::Take(const KvShape& shape, const std::string& model) {
   Log(LogLevel::kInfo, "the open pool takes the layout of its first engine",
       {{"options", absl::StrJoin(*flags, " ")}});
   return absl::OkStatus();
+}
+
+void KeepLayout(const std::vector<std::string>& flags, KeptDescriptors& kept) {
+  const std::string text = absl::StrJoin(flags, std::string(1, kBetweenFlags));
+  const absl::StatusOr<SharedMemory> memory = SharedMemory::Create(
+      "pando-layout", text.size(), SharedMemory::Peers::kMayWrite);
+  if (!memory.ok()) return;
+  std::memcpy(memory->data(), text.data(), text.size());
+  kept.Keep(kLayoutName, memory->fd());
+}
+
+std::vector<std::string> KeptLayout(KeptDescriptors& kept) {
+  const auto ledger = SharedMemory::Adopt(kept.Look(kPageLedger));
+  const auto layout = SharedMemory::Adopt(kept.Take(kLayoutName));
+  if (!ledger.ok() || !layout.ok() ||
+      !PageLedger::HasSessions({ledger->data(), ledger->size()})) {
+    return {};
+  }
+  const std::string text(reinterpret_cast<const char*>(layout->data()),
+                         layout->size());
+  return absl::StrSplit(text, kBetweenFlags);
 }
 
 Options WithoutPages(Options options) {

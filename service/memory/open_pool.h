@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "gpu/kv_layout.h"
+#include "os/keeping/kept_descriptors.h"
 #include "service/options/options.h"
 
 namespace pando {
@@ -49,6 +50,12 @@ class OpenPool {
   const OnLayout on_layout_;
   bool is_taken_ = false;
 };
+
+// Keeps the flags of a layout for the pandod after this one.
+void KeepLayout(const std::vector<std::string>& flags, KeptDescriptors& kept);
+// Returns the flags that KeepLayout has kept, if sessions of the pandod before
+// go on in a pool of that layout; else nothing.
+std::vector<std::string> KeptLayout(KeptDescriptors& kept);
 
 // Returns the options of a pandod whose pool is open, until it has a layout:
 // with the smallest pool, which no worker may attach, and without everything

@@ -50,8 +50,8 @@ std::vector<Metric> LockMetrics() {
             [](const Snapshot& s) { return s.cache.sessions; }),
       Counter(
           "pando_sessions_opened_total",
-          "Sessions opened; less those that ended, it is the sessions that "
-          "live.",
+          "Sessions opened, and those that go on from the pandod before; less "
+          "those that ended, it is the sessions that live.",
           [](const Snapshot& s) { return s.cache.counters.sessions_opened; }),
       Counter("pando_sessions_ended_total",
               "Sessions ended: closed by the worker, or lost because it died "

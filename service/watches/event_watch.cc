@@ -20,7 +20,7 @@ EventWatch::EventWatch(const v1::WatchRequest& request, uint64_t epoch,
     BeginSnapshot();
   } else if (request.epoch() == epoch && after < history_->next_sequence()) {
     known_ = after;
-  } else {  // nothing of what it knows is of this epoch
+  } else {  // nothing of what it knows is of this run
     known_ = 0;
     BeginSnapshot();
   }

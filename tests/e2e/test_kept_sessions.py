@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from credentials import ROLES, folder_of_tokens, token_of
 from eventually import eventually
-from kept_pandod import KeptPandod, config_of, kept
+from kept_pandod import LAYOUT, KeptPandod, config_of, kept
 from pando_kv import Client, MappedPool, Operator, PandoError, SessionLostError
 from pandoctl import Pandoctl
-from pandod_process import PAGE_TOKENS, POOL_PAGES
+from pandod_process import OPEN, PAGE_TOKENS, POOL_PAGES
 from worker_process import WorkerProcess
 
 KILLS = 20
@@ -246,3 +246,28 @@ def test_workers_lose_no_request_through_many_kills(tmp_path):
             assert operator.check_invariants() == []
             assert operator.stats().pages.protected == 0
             assert operator.stats().pages.reserved == 0
+
+
+def test_a_session_in_an_open_pool_goes_on_with_the_layout_of_the_pool(tmp_path):
+    tokens = tokens_of(1)
+    with kept(tmp_path, **OPEN, pool_bytes="1MiB") as server:
+        with Client(server.address) as client:
+            pool = client.attach_pool(expected_layout=LAYOUT, model="m")
+            for _ in range(3):
+                before = (client.session_id, client.epoch)
+                match = client.match_prefix(
+                    tokens, lock=True, reserve_tokens=tokens.size
+                )
+                restart(server)
+                client.insert(
+                    tokens[match.matched_tokens :],
+                    match.reserved_page_ids,
+                    lock=match.lock,
+                    unlock=True,
+                )
+                assert (client.session_id, client.epoch) == before
+            pool.close()
+        # No session goes on, so the pool is open again.
+        restart(server)
+        with Client(server.address) as client:
+            assert client.pool.is_open

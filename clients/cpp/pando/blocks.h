@@ -88,7 +88,7 @@ struct KindName {
 
 // A kind that the session has open.
 struct Kind {
-  // Names the kind in BlockKeys. It is valid in this boot of pandod.
+  // Names the kind in BlockKeys. It is valid in this run of pandod.
   uint32_t number = 0;
   uint32_t generation = 0;
   // Bytes from one shard of a block to the next.
@@ -105,7 +105,7 @@ struct Kind {
 // blocks that it has locked.
 class BlockMemory {
  public:
-  // The boot of pandod that the places of this memory belong to.
+  // The epoch that the places of this memory belong to.
   uint64_t epoch() const { return epoch_; }
   std::span<std::byte> bytes() const { return bytes_; }
   // Returns `size` bytes of a block, from the beginning of its first shard on.

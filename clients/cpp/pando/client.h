@@ -101,8 +101,9 @@ struct AttachOptions {
 // releases its locks and frees its reserved pages.
 //
 // The session keeps itself alive. When the connection breaks, the session is
-// resumed; when it cannot be resumed (pandod restarted, or was away for too
-// long), a new one is opened and on_session_lost is called. Calls with locks or
+// resumed, also with the next pandod where sessions outlive pandod; when it
+// cannot be resumed (it was lost with pandod, or the break lasted too long), a
+// new one is opened and on_session_lost is called. Calls with locks or
 // pages of a lost session fail with the reason SESSION_LOST. While pandod is
 // away every call fails with UNAVAILABLE.
 //
@@ -124,7 +125,9 @@ class Client {
   // The id of the present session; zero while there is none. It is a secret:
   // every client that knows it may act for the session.
   uint64_t session_id() const;
-  // The boot of pandod that the session belongs to; zero while there is none.
+  // Names what sessions hold, and stays when sessions outlive pandod; zero
+  // while there is no session. It may differ from the epoch of stats, gauges
+  // and events, which names the run of pandod.
   uint64_t epoch() const;
 
   // How MatchPrefix, MatchPrefixes, Insert, TakeLock, Unlock, AllocatePages,

@@ -45,8 +45,8 @@ inline constexpr std::string_view kNoKeeper = "NO_KEEPER";
 inline constexpr std::string_view kNoCredential = "NO_CREDENTIAL";
 // The lock is not, or no longer, one of the session.
 inline constexpr std::string_view kLockUnknown = "LOCK_UNKNOWN";
-// The node of a handle was evicted. Client repeats the call without the handle,
-// so callers of Client do not see this.
+// The node of a handle was evicted, or is of an earlier pandod. Client repeats
+// the call without the handle, so callers of Client do not see this.
 inline constexpr std::string_view kHandleGone = "HANDLE_GONE";
 // A request id was used for another kind of call.
 inline constexpr std::string_view kRequestIdReused = "REQUEST_ID_REUSED";

@@ -60,7 +60,7 @@ struct EventsLost {
 struct SnapshotEnd {};
 
 struct Event {
-  // The boot of pandod that numbered it.
+  // The run of pandod that numbered it, as in Stats.
   uint64_t epoch = 0;
   // Counts up by one, from 1 on. The events of a snapshot all have the number
   // of the last event that the snapshot contains.
@@ -71,10 +71,11 @@ struct Event {
 };
 
 struct WatchOptions {
-  // Continue after the event of this number and epoch. If the server no longer
+  // Continue after the event of this number and run. If the server no longer
   // has all events after it, an EventsLost and a snapshot come instead. Unset:
   // begin with a snapshot.
   std::optional<uint64_t> after_sequence = {};
+  // The epoch of that event.
   uint64_t epoch = 0;
 };
 

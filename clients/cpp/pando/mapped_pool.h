@@ -35,7 +35,7 @@ class MappedPool {
 
   const PoolDescription& description() const { return pool_; }
   const KvLayout& layout() const { return pool_.layout; }
-  // The boot of pandod that this memory belongs to.
+  // The epoch that this memory belongs to.
   uint64_t epoch() const { return epoch_; }
 
   // The memory of one shard; empty if it is not mapped. layout() says where

@@ -104,8 +104,9 @@ class Operator {
   // server also ends once nothing is locked or reserved.
   absl::Status Drain(bool exit = false);
   // Makes pandod end at once, so that its keeper starts the program that is now
-  // at its path. Blocks stay; sessions and the pool's cache are lost. NO_KEEPER
-  // if nothing would start pandod again.
+  // at its path. Blocks stay, and the cache of a host pool without a mover
+  // socket; where there are no blocks, also the sessions of that pool. All else
+  // is lost. NO_KEEPER if nothing would start pandod again.
   absl::Status Restart();
 
   // Verifies the invariants of the index. Returns a sentence for each invariant

@@ -32,7 +32,7 @@ struct PageStates {
 // The figures that a scheduler needs all the time: see Client::ReadGauges.
 struct Gauges {
   PageStates pages;
-  uint64_t epoch = 0;
+  uint64_t epoch = 0;  // names the run, as in Stats
   // The server admits nothing new. Always false without a lane.
   bool is_draining = false;
   std::string eviction_policy;
@@ -164,6 +164,8 @@ struct Stats {
   uint32_t locks = 0;
   uint32_t nodes = 0;
   uint32_t namespaces = 0;
+  // Names the run: each process of pandod has another one. It may differ from
+  // Client::epoch, which stays when sessions outlive pandod.
   uint64_t epoch = 0;
   std::string eviction_policy;
   // Matches that wait for a page that another request computes.

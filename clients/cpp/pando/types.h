@@ -34,10 +34,10 @@ struct Namespace {
 // Names the prefix at which a match or an insert ended. A later call may begin
 // there (`after`) and send only the tokens after it. Plain data: any worker of
 // this pandod may use it, in the same namespace. It protects nothing from
-// eviction; once the end of the prefix is evicted, calls with the handle send
-// all tokens.
+// eviction; once the end of the prefix is evicted, or pandod has ended, calls
+// with the handle send all tokens.
 struct PrefixHandle {
-  // The boot of pandod that it belongs to.
+  // The epoch that it belongs to.
   uint64_t epoch = 0;
   uint64_t node = 0;
   // The length of the prefix in tokens, a multiple of page_tokens. Zero stands

@@ -23,7 +23,7 @@ struct Session {
   uint64_t epoch = 0;
   uint32_t page_tokens = 0;
 
-  // Returns `handle`, or an empty one if it is from another boot of pandod.
+  // Returns `handle`, or an empty one if it is of another epoch.
   PrefixHandle Usable(const PrefixHandle& handle) const {
     return id != 0 && handle.epoch == epoch ? handle : PrefixHandle();
   }

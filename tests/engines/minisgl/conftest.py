@@ -55,9 +55,12 @@ def reference(start_engine, tmp_path_factory):
         engine.close()
 
 
+def page_bytes():
+    return 2 * 16 * LAYERS * LAYOUT["heads"] * HEAD_SIZE * 4
+
+
 def serve_open_pool(folder, pages):
-    page_bytes = 2 * 16 * LAYERS * LAYOUT["heads"] * HEAD_SIZE * 4
-    server = Pandod(folder, **OPEN | {"pool_bytes": pages * page_bytes})
+    server = Pandod(folder, **OPEN | {"pool_bytes": pages * page_bytes()})
     server.start()
     return server
 

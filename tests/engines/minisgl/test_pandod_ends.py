@@ -5,11 +5,14 @@ import signal
 
 import pytest
 from engines.engine_process import closing_all
+from engines.kept_pool import goes_on_through_kills
 from engines.lost_pool import stops_without_a_wrong_token
-from engines.minisgl.conftest import serve_open_pool
+from engines.minisgl.conftest import page_bytes, serve_open_pool
 from engines.sglang.start import prompt
 from eventually import eventually
+from kept_pandod import kept
 from pando_kv import Client
+from pandod_process import OPEN
 
 
 @pytest.fixture
@@ -80,3 +83,16 @@ def test_what_runs_while_pandod_drains_comes_to_its_end(engine, pandod, referenc
         expected = reference.ask(prompts=load, new=new)["outputs"]
         assert [engine.ask(output=0)["output"]] == expected
         assert operator.stats().locks == 0
+
+
+def test_an_engine_goes_on_when_a_kept_pandod_is_killed(
+    start_engine, reference, tmp_path
+):
+    """The pool has the layout of the engine again after each death."""
+    load, new = [prompt(300, seed=7350 + i) for i in range(3)], 60
+    with kept(tmp_path, **OPEN | {"pool_bytes": 512 * page_bytes()}) as pandod:
+        engine = start_engine("kept", pandod, tmp_path, num_page_override=None)
+        with closing_all([engine]):
+            engine.ask(start=load, new=new)
+            expected = reference.ask(prompts=load, new=new)["outputs"]
+            goes_on_through_kills(pandod, engine, range(len(load)), expected)

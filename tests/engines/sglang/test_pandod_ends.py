@@ -2,9 +2,12 @@
 
 import pytest
 from engines.engine_process import closing_all
+from engines.kept_pool import goes_on_through_kills
 from engines.lost_pool import stops_without_a_wrong_token
+from engines.models import LAYOUT
 from engines.sglang.conftest import serve_pool
 from engines.sglang.start import prompt, start_engine
+from kept_pandod import kept
 from pando_kv import Client
 
 
@@ -52,3 +55,13 @@ def test_a_pandod_that_is_killed_costs_the_engine_and_no_wrong_token(
     with Client(pandod.address, name="waits"):
         (expected,) = reference.ask(prompts=load, new=new)["outputs"]
         stops_without_a_wrong_token(engine, request, expected)
+
+
+def test_an_engine_goes_on_when_a_kept_pandod_is_killed(model, reference, tmp_path):
+    load, new = [prompt(300, seed=7250 + i) for i in range(3)], 60
+    with kept(tmp_path, pool_pages=512, model="tiny", **LAYOUT) as pandod:
+        engine = start_engine("kept", model, pandod, tmp_path)
+        with closing_all([engine]):
+            running = engine.ask(start=load, new=new)["ids"]
+            expected = reference.ask(prompts=load, new=new)["outputs"]
+            goes_on_through_kills(pandod, engine, running, expected)

@@ -2,9 +2,11 @@
 
 import pytest
 from engines.engine_process import closing_all
+from engines.kept_pool import goes_on_through_kills
 from engines.lost_pool import stops_without_a_wrong_token
-from engines.vllm.conftest import serve_pool, start_in_pool
+from engines.vllm.conftest import POOL, serve_pool, start_in_pool
 from engines.vllm.start import prompt
+from kept_pandod import kept
 from pando_kv import Client
 
 PAGES = 96
@@ -57,3 +59,13 @@ def test_what_runs_while_pandod_drains_comes_to_its_end(engine, pandod, referenc
         ]
         assert operator.match_prefix(later).matched_tokens == 0
         assert operator.stats().locks == 0
+
+
+def test_an_engine_goes_on_when_a_kept_pandod_is_killed(model, reference, tmp_path):
+    load, new = [prompt(300, seed=7600 + i) for i in range(3)], 60
+    with kept(tmp_path, pool_pages=PAGES, **POOL) as pandod:
+        engine = start_in_pool("kept", model, pandod, tmp_path, PAGES)
+        with closing_all([engine]):
+            running = engine.ask(start=load, new=new)["ids"]
+            expected = reference.ask(prompts=load, new=new)["outputs"]
+            goes_on_through_kills(pandod, engine, running, expected)

@@ -20,7 +20,7 @@ uint64_t ReadyBlocks(const v1::GetStatsResponse& stats) {
   return stats.blocks().evictable_blocks() + stats.blocks().protected_blocks();
 }
 
-// Waits until a pandod of another epoch answers, and returns its figures.
+// Waits until a pandod of another run answers, and returns its figures.
 absl::StatusOr<v1::GetStatsResponse> Next(Server& server, uint64_t epoch) {
   const absl::Time end = absl::Now() + kPatience;
   while (true) {
@@ -43,8 +43,9 @@ absl::StatusOr<v1::GetStatsResponse> Next(Server& server, uint64_t epoch) {
 absl::Status Restart(const Context& context) {
   RETURN_IF_ERROR(
       Confirm(context,
-              "End pandod at once? Workers lose their sessions, and the pool "
-              "its cache; blocks stay."));
+              "End pandod at once? Blocks stay, and the cache of a host pool "
+              "without movers. Workers lose their sessions where there are "
+              "blocks, or where the pool loses its cache."));
   ASSIGN_OR_RETURN(const auto before,
                    context.server.Ask(v1::GetStatsRequest()));
   const absl::Time begin = absl::Now();

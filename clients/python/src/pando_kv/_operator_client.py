@@ -174,8 +174,9 @@ class OperatorClient:
         """Makes pandod end at once, so that its keeper starts the program that is now
         at its path.
 
-        Blocks stay; sessions and the pool's cache are lost. Raises NotAllowedError
-        with the reason NO_KEEPER if nothing would start pandod again.
+        Blocks stay, and the cache of a host pool without a mover socket; where there
+        are no blocks, also the sessions of that pool. All else is lost. Raises
+        NotAllowedError with the reason NO_KEEPER if nothing would start pandod again.
         """
         self._connection.send(calls.restart())
 

@@ -78,7 +78,7 @@ def _place(session: Session, after: PrefixHandle | None, tokens: Uint32Array) ->
         raise ValueError(
             f"after is a prefix of {after.tokens} tokens; there are {tokens.size}"
         )
-    # A handle of another boot of pandod names nothing.
+    # A handle of another epoch names nothing.
     if after.epoch != session.epoch:
         return Place(page_tokens)
     return Place(page_tokens, after, after.tokens, after.tokens // page_tokens)

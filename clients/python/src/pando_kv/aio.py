@@ -45,10 +45,10 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
     order are those of `pando_kv.Client`.
 
     A task keeps the session alive. When the connection breaks, the task resumes the
-    session. When pandod no longer knows the session, for example after a restart, the
-    task opens a new session, and calls `on_session_lost` in the event loop before the
-    new session can be used. No call waits longer than `timeout` seconds plus its
-    `pending_wait`.
+    session, also with the next pandod if sessions outlive pandod. When pandod no longer
+    knows the session, the task opens a new session, and calls `on_session_lost` in the
+    event loop before the new session can be used. No call waits longer than `timeout`
+    seconds plus its `pending_wait`.
 
     When the connection breaks during a call that changes something, the call is
     repeated for most of a second, and pandod acts on it only once. If the call still
@@ -96,8 +96,9 @@ class AsyncClient(AsyncBlockClient, AsyncOperatorClient):
 
     @property
     def epoch(self) -> int:
-        """The random id of the boot of pandod. Page ids, locks and sessions of another
-        epoch are void."""
+        """The random id of what sessions hold, which stays when sessions outlive
+        pandod. Page ids, locks and sessions of another epoch are void. It may differ
+        from the epoch of stats, gauges and events, which names the run of pandod."""
         return self._sessions.current().epoch
 
     @property

@@ -111,8 +111,8 @@ class BlockMemory:
     The memory stays mapped while this object or a view of the memory lives. After a
     session is lost, pandod reuses the blocks that the session had locked or reserved
     only when no process maps the memory that was attached for that session. A mapping
-    belongs to one boot of pandod: if `epoch` differs from `client.epoch`, places of the
-    new boot mean nothing in this mapping, but its bytes can still be read.
+    belongs to one epoch: if `epoch` differs from `client.epoch`, places of the new
+    epoch mean nothing in this mapping, but its bytes can still be read.
     """
 
     def __init__(self, epoch: int, fd: int, size: int) -> None:

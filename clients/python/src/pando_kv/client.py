@@ -60,11 +60,11 @@ class Client(RequestClient, BlockClient, OperatorClient):
             )
 
     A background thread keeps the session alive. When the connection breaks, the thread
-    resumes the session. When pandod no longer knows the session, for example after a
-    restart, the thread opens a new session, and calls `on_session_lost` before the new
-    session can be used. No call waits longer than `timeout` seconds plus its
-    `pending_wait`. Only `attach_pool` can take longer: up to a minute, or `timeout` if
-    that is longer, while an open pool takes its layout.
+    resumes the session, also with the next pandod if sessions outlive pandod. When
+    pandod no longer knows the session, the thread opens a new session, and calls
+    `on_session_lost` before the new session can be used. No call waits longer than
+    `timeout` seconds plus its `pending_wait`. Only `attach_pool` can take longer: up to
+    a minute, or `timeout` if that is longer, while an open pool takes its layout.
 
     When the connection breaks during a call that changes something, the call is
     repeated for most of a second, and pandod acts on it only once. If the call still
@@ -126,8 +126,9 @@ class Client(RequestClient, BlockClient, OperatorClient):
 
     @property
     def epoch(self) -> int:
-        """The random id of the boot of pandod. Page ids, locks and sessions of another
-        epoch are void."""
+        """The random id of what sessions hold, which stays when sessions outlive
+        pandod. Page ids, locks and sessions of another epoch are void. It may differ
+        from the epoch of stats, gauges and events, which names the run of pandod."""
         return self._sessions.current().epoch
 
     @property

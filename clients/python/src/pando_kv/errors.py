@@ -97,8 +97,8 @@ class RateLimitedError(PandoError):
 
 
 class HandleGoneError(PandoError):
-    """The node of a prefix handle was evicted. Clients do not raise this error; they
-    send the whole prompt instead."""
+    """The node of a prefix handle was evicted, or is of an earlier pandod. Clients do
+    not raise this error; they send the whole prompt instead."""
 
 
 class RequestIdReusedError(InvalidRequestError):

@@ -21,7 +21,7 @@ class Event:
     epoch=event.epoch)` continues after `event`."""
 
     epoch: int
-    """The random id of the boot of pandod that numbered the event."""
+    """The random id of the run of pandod that numbered the event, as in Stats."""
     sequence: int
     """The number of the event, which counts up by one from 1 on. All events of a
     snapshot have the number of the last event that the snapshot contains."""

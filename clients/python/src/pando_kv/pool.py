@@ -24,9 +24,8 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
 
     A pool on GPUs is available through `torch()` only. Every worker sees at once what
     is written to a page. Write only to pages that the session has reserved, and read
-    only pages that a match or an insert returned. A mapping belongs to one boot of
-    pandod: if `pool.epoch` differs from `client.epoch`, close the mapping and attach
-    again.
+    only pages that a match or an insert returned. A mapping belongs to one epoch: if
+    `pool.epoch` differs from `client.epoch`, close the mapping and attach again.
     """
 
     def __init__(

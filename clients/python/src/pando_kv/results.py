@@ -54,7 +54,7 @@ class PrefixHandle:
 
     A handle is plain data: any worker of the same pandod may use it, in the same
     namespace. A handle protects nothing from eviction. When the end of the prefix has
-    been evicted, calls with the handle send all tokens.
+    been evicted, or pandod has ended, calls with the handle send all tokens.
     """
 
     epoch: int
@@ -226,6 +226,7 @@ class Gauges:
 
     pages: PageStates
     epoch: int
+    """The random id of the run of pandod, as in Stats."""
     draining: bool
     """Whether pandod admits nothing new."""
     eviction_policy: str
@@ -378,6 +379,8 @@ class Stats:
     nodes: int
     namespaces: int
     epoch: int
+    """The random id of the run of pandod: each process has another one. It may differ
+    from `client.epoch`, which stays when sessions outlive pandod."""
     eviction_policy: str
     waiting_matches: int
     """The number of matches that wait for a page which another call computes."""
