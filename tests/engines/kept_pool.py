@@ -20,6 +20,7 @@ def goes_on_through_kills(
     """Kills pandod again and again while the engine serves these requests, and compares
     their tokens with `expected`."""
     for _ in range(KILLS):
+        pandod.wait_serving()
         engine.ask(step=STEPS_BETWEEN)
         pandod.kill_server()
     engine.ask(step=MOST_STEPS)
