@@ -107,6 +107,9 @@ class ModelTest : public testing::TestWithParam<Param> {
     ASSERT_EQ(kept.Stats().pages.protected_,
               executor.real().Stats().pages.protected_)
         << point;
+    const SessionId internal(~uint64_t{0});
+    kept.OpenSession(internal, "earlier", /*is_internal=*/true);
+    kept.Run(EarlierPages(internal, internal));
     ASSERT_THAT(kept.CheckInvariants(), IsEmpty()) << point;
     succeeded_ += executor.succeeded();
     failed_ += executor.failed();

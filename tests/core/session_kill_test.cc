@@ -54,10 +54,10 @@ struct Request {
 enum class CallKind { kNone, kAdmit, kChunk, kFinish, kDrop, kReserve, kFree };
 
 struct Call {
-  CallKind kind;
-  uint64_t id;
-  uint32_t request;  // the index of a request
-  uint32_t prompt;
+  CallKind kind = CallKind::kNone;
+  uint64_t id = 0;
+  uint32_t request = 0;  // the index of a request
+  uint32_t prompt = 0;
 };
 
 // What a worker knows.
