@@ -104,7 +104,6 @@ void PrefixCache::Recover() {
   SessionRecovery sessions(ledger_.get(), &parts_.tree, &parts_.pool,
                            &parts_.sessions);
   if (options_.keeps_sessions) {
-    epoch_ = ledger_->counts().epoch;
     CacheCounters& counters = parts_.journal.counters();
     for (const Session* session : sessions.Run()) {
       ++counters.sessions_opened;
@@ -114,6 +113,7 @@ void PrefixCache::Recover() {
                                 .owner = ledger_->session(cell).owner.text(),
                                 .writers = session->writers.living()});
     }
+    if (!kept_sessions_.empty()) epoch_ = ledger_->counts().epoch;
   } else {
     sessions.LoseAll();
   }

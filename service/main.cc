@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -150,9 +149,10 @@ void Drain(Server& server, Watchdog& watchdog) {
 }
 
 // Ends the process in a way that its keeper takes for a death.
-[[noreturn]] void EndForRestart() {
+[[noreturn]] void EndForRestart(Server& server) {
   // The answer to the operator's call, and the log, go out meanwhile.
   absl::SleepFor(absl::Milliseconds(100));
+  server.HoldCalls();
   constexpr timespec kNoTime = {};
   if (sigtimedwait(&kStopSignals, nullptr, &kNoTime) > 0) _exit(EXIT_SUCCESS);
   std::signal(SIGUSR2, SIG_DFL);
@@ -172,22 +172,41 @@ std::vector<char*> WithFlags(int argc, char** argv,
   return arguments;
 }
 
-// Returns OK if a pandod with these additional flags could start, else why not.
-absl::Status CheckBeginAnew(int argc, char** argv,
-                            std::vector<std::string> flags) {
+// Returns the options of a pandod with these additional flags, or why it could
+// not start.
+absl::StatusOr<Options> OptionsWith(int argc, char** argv,
+                                    std::vector<std::string> flags) {
   const std::vector<char*> arguments = WithFlags(argc, argv, flags);
-  ASSIGN_OR_RETURN(const CommandLine command,
+  ASSIGN_OR_RETURN(CommandLine command,
                    ParseOptions(static_cast<int>(arguments.size()) - 1,
                                 arguments.data(), environ));
-  return CheckStart(command.options);
+  RETURN_IF_ERROR(CheckStart(command.options));
+  return std::move(command.options);
 }
 
 // Executes pandod again in this process, with additional flags and with what is
-// kept. Returns only if it cannot.
-void BeginAnew(int argc, char** argv, std::vector<std::string> flags,
-               const KeptDescriptors& kept) {
+// kept. Returns an exit status if it cannot.
+int BeginAnew(int argc, char** argv, std::vector<std::string> flags,
+              const KeptDescriptors& kept) {
+  StopLog(EXIT_SUCCESS);
   if (kept.has_keeper()) kept.PassOn();
   execv("/proc/self/exe", WithFlags(argc, argv, flags).data());
+  std::perror("pandod: cannot begin anew with the layout of its pool");
+  return EXIT_FAILURE;
+}
+
+// Returns whether this pandod, whose pool is open, should begin anew with a
+// kept layout.
+bool GoesOnWith(const std::vector<std::string>& flags, int argc, char** argv,
+                const Options& options) {
+  if (!options.is_open || flags.empty()) return false;
+  const absl::StatusOr<Options> begun = OptionsWith(argc, argv, flags);
+  const absl::Status usable =
+      begun.ok() ? CheckKeptLayout(options, *begun) : begun.status();
+  if (usable.ok()) return true;
+  Log(LogLevel::kWarning, "the kept layout of the pool is not used",
+      {{"reason", usable.message()}});
+  return false;
 }
 
 int CannotStart(const absl::Status& why) {
@@ -241,11 +260,8 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<UniqueFd> owner = OwnKept(kept);
   if (!owner.ok()) return CannotStart(owner.status());
   std::vector<std::string> layout_flags = KeptLayout(kept);
-  if (options.is_open && !layout_flags.empty() &&
-      CheckBeginAnew(argc, argv, layout_flags).ok()) {
-    StopLog(EXIT_SUCCESS);
-    BeginAnew(argc, argv, std::move(layout_flags), kept);
-    return CannotStart(absl::ErrnoToStatus(errno, "execv of pandod"));
+  if (GoesOnWith(layout_flags, argc, argv, options)) {
+    return BeginAnew(argc, argv, std::move(layout_flags), kept);
   }
   Wishes wishes;
   absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(
@@ -257,17 +273,22 @@ int Main(int argc, char** argv) {
         return true;
       },
       [&](const std::vector<std::string>& flags) {
-        RETURN_IF_ERROR(CheckBeginAnew(argc, argv, flags));
+        RETURN_IF_ERROR(OptionsWith(argc, argv, flags).status());
         layout_flags = flags;
         wishes.begin_anew.Notify();
         kill(getpid(), SIGUSR1);
         return absl::OkStatus();
       });
-  if (!server.ok()) return CannotStart(server.status());
+  if (!server.ok()) {
+    KeepLayout({}, kept);  // the next pandod may not need it
+    return CannotStart(server.status());
+  }
   TellServiceManager("READY=1\nSTATUS=serving");
   Watchdog watchdog([&] { return (*server)->turns(); });
   const int signal = WaitForStop(**server, watchdog, wishes, argc, argv);
-  if (signal == SIGUSR1 && wishes.restart.HasBeenNotified()) EndForRestart();
+  if (signal == SIGUSR1 && wishes.restart.HasBeenNotified()) {
+    EndForRestart(**server);
+  }
   wishes.is_stopping = true;
   if (signal == SIGUSR1) {
     // No sign of life is due until it serves again.
@@ -275,10 +296,7 @@ int Main(int argc, char** argv) {
     // A kept socket goes on listening, so its file must stay.
     if (!kept.has_keeper()) server->reset();
     KeepLayout(layout_flags, kept);
-    StopLog(EXIT_SUCCESS);
-    BeginAnew(argc, argv, std::move(layout_flags), kept);
-    std::perror("pandod: cannot begin anew with the layout of its pool");
-    return EXIT_FAILURE;
+    return BeginAnew(argc, argv, std::move(layout_flags), kept);
   }
   TellServiceManager(DrainNotice((*server)->options().drain_timeout));
   Log(LogLevel::kInfo, "draining",

@@ -249,10 +249,11 @@ void Server::TakeOverSessions() {
   const auto& kept = cache_.kept_sessions();
   if (kept.empty()) return;
   const absl::Time now = MonotonicNow();
+  const absl::Duration grace = std::max(options_.session_grace, kResumeTime);
   for (const PrefixCache::KeptSession& session : kept) {
-    const bool is_owned =
-        access_ == nullptr || access_->OwnAgain(session.id, session.owner);
-    const absl::Duration grace = std::max(options_.session_grace, kResumeTime);
+    const bool is_owned = access_ == nullptr
+                              ? session.owner.empty()
+                              : access_->OwnAgain(session.id, session.owner);
     cache_.SuspendSession(session.id, is_owned ? now + grace : now);
     for (WriterId writer : session.writers) {
       if (writer <= earlier_writers_->last()) {

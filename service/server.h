@@ -87,6 +87,11 @@ class Server {
   // Returns a count that goes up as long as the polling thread works.
   // Thread-safe.
   uint64_t turns() const { return turns_; }
+  // Waits until no handler runs, and lets none run any more, so that the death
+  // of the process meets no call half done but those of several steps.
+  void HoldCalls() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    policy_.turn().mutex().Lock();
+  }
   // Returns whether no worker's session holds a lock or a reserved page.
   bool IsIdle() {
     return tiers_ == nullptr ? cache_.IsIdle() : tiers_->IsIdle();

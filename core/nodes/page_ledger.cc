@@ -79,7 +79,7 @@ bool PageLedger::HasSessions(std::span<std::byte> memory) {
       reinterpret_cast<const SessionFacts*>(memory.data() + layout.sessions),
       kMaxLedgerSessions);
   return std::ranges::any_of(sessions, [](const SessionFacts& facts) {
-    return facts.state == SessionState::kWhole;
+    return facts.state == SessionState::kWhole && facts.has_mapped != 0;
   });
 }
 

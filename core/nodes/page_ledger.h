@@ -53,7 +53,7 @@ class PageLedger {
   // completed, in this layout.
   static bool IsOf(const Pool& pool, std::span<std::byte> memory);
   // Whether `memory` contains a complete ledger of any pool, in this layout,
-  // with sessions that can go on.
+  // with sessions that can go on and whose workers have mapped the pool.
   static bool HasSessions(std::span<std::byte> memory);
   // Marks the ledger as complete, as BlockLedger::Complete does.
   static void Complete(std::span<std::byte> memory);

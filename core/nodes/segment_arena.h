@@ -41,7 +41,7 @@ class SegmentArena {
   // bytes are zero. Null if there is no room.
   std::byte* Allocate(size_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
   void Free(std::byte* cell) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Where a cell is, which is the same for the next process.
+  // Returns the offset of a cell, which is the same for the next process.
   uint64_t OffsetOf(const std::byte* cell) const {
     return static_cast<uint64_t>(cell - memory_.data());
   }

@@ -34,7 +34,7 @@ class SessionLedger {
   // `ledger` outlives this; null: there is none.
   explicit SessionLedger(PageLedger* ledger);
 
-  // Where the highest generation of all locks is counted; null: nowhere.
+  // Points to the highest generation of all locks; null: it is not counted.
   uint32_t* lock_generation() const {
     return ledger_ == nullptr ? nullptr : &ledger_->counts().lock_generation;
   }

@@ -143,6 +143,10 @@ class SessionTable {
   // Opens a session of an earlier process, which has this cell of the ledger.
   // REQUIRES: as for Open, and its number is not in use.
   Session& Restore(uint8_t cell, const SessionFacts& facts);
+  // Adds an answer to those of a session of an earlier process.
+  void RestoreAnswer(Session& session, RequestId id, Answer answer);
+  // Forgets the other locks of the earlier process.
+  void ForgetEarlierLocks();
   // A lock of an earlier process.
   struct KeptLock {
     LockId id;
@@ -152,10 +156,6 @@ class SessionTable {
     uint32_t held_tokens;
     absl::Time taken_at;
   };
-  // Adds an answer to those of a session of an earlier process.
-  void RestoreAnswer(Session& session, RequestId id, Answer answer);
-  // Forgets the other locks of the earlier process.
-  void ForgetEarlierLocks();
   // Records these locks, in the order in which they were taken. REQUIRES: there
   // were no locks before, and CanRestore is true for each id.
   void RestoreLocks(std::span<const KeptLock> locks);

@@ -107,12 +107,15 @@ uint64_t KeptDescriptors::BytesOf(const std::string& name) const {
 
 void KeptDescriptors::Keep(const std::string& name, const UniqueFd& fd) {
   if (!has_keeper_) return;
-  if (kept_.erase(name) > 0) {
-    TellServiceManager(absl::StrCat("FDSTOREREMOVE=1\nFDNAME=", name));
-  }
+  Forget(name);
   kept_.emplace(name, Kept{CopyOf(fd), /*is_taken=*/true});
   has_keeper_ = TellServiceManager(
       absl::StrCat("FDSTORE=1\nFDPOLL=0\nFDNAME=", name), fd.get());
+}
+
+void KeptDescriptors::Forget(const std::string& name) {
+  if (kept_.erase(name) == 0) return;
+  TellServiceManager(absl::StrCat("FDSTOREREMOVE=1\nFDNAME=", name));
 }
 
 void KeptDescriptors::ForgetRest() {

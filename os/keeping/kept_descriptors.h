@@ -43,6 +43,8 @@ class KeptDescriptors {
   // Keeps `fd` under this name from now on, in place of what was kept there. If
   // the keeper does not read its messages, it counts as no keeper from now on.
   void Keep(const std::string& name, const UniqueFd& fd);
+  // Gives up what is kept under this name.
+  void Forget(const std::string& name);
   // Gives up everything kept that was not taken.
   void ForgetRest();
   // Makes kept sockets that were not taken stop listening, even if the keeper

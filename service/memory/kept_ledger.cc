@@ -47,6 +47,10 @@ void MakeInvalid(std::span<std::byte> bytes) {
 
 }  // namespace
 
+bool IsGivenUp(const LedgerStart& start) {
+  return start.crashes >= kMaxCrashes || start.starts >= kMaxStarts;
+}
+
 absl::StatusOr<std::span<std::byte>> KeptLedgers::Open(const Ledger& ledger) {
   if (UniqueFd fd = kept_->Take(ledger.name); fd.valid()) {
     absl::StatusOr<SharedMemory> taken = SharedMemory::Adopt(std::move(fd));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/ledger.h"
 #include "os/keeping/kept_descriptors.h"
 #include "os/shared_memory.h"
 
@@ -17,6 +18,9 @@ namespace pando {
 // The names under which the keeper has them.
 inline constexpr char kBlockLedger[] = "block-ledger";
 inline constexpr char kPageLedger[] = "page-ledger";
+
+// Whether the ledger that begins with `start` is given up, see KeptLedgers.
+bool IsGivenUp(const LedgerStart& start);
 
 // The ledgers of pandod (base/ledger.h), in memory that a keeper may
 // keep for the next pandod. A ledger is given up after three crashes of pandods

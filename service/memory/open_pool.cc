@@ -120,10 +120,16 @@ absl::Status OpenPool::Take(const KvShape& shape, const std::string& model) {
 }
 
 void KeepLayout(const std::vector<std::string>& flags, KeptDescriptors& kept) {
+  kept.Forget(kLayoutName);
+  if (flags.empty() || !kept.has_keeper()) return;
   const std::string text = absl::StrJoin(flags, std::string(1, kBetweenFlags));
   const absl::StatusOr<SharedMemory> memory = SharedMemory::Create(
       "pando-layout", text.size(), SharedMemory::Peers::kMayWrite);
-  if (!memory.ok()) return;
+  if (!memory.ok()) {
+    Log(LogLevel::kWarning, "the layout of the pool cannot be kept",
+        {{"reason", memory.status().message()}});
+    return;
+  }
   std::memcpy(memory->data(), text.data(), text.size());
   kept.Keep(kLayoutName, memory->fd());
 }
@@ -131,13 +137,28 @@ void KeepLayout(const std::vector<std::string>& flags, KeptDescriptors& kept) {
 std::vector<std::string> KeptLayout(KeptDescriptors& kept) {
   const auto ledger = SharedMemory::Adopt(kept.Look(kPageLedger));
   const auto layout = SharedMemory::Adopt(kept.Take(kLayoutName));
-  if (!ledger.ok() || !layout.ok() ||
-      !PageLedger::HasSessions({ledger->data(), ledger->size()})) {
-    return {};
-  }
+  if (!ledger.ok() || !layout.ok()) return {};
+  const std::span<std::byte> bytes(ledger->data(), ledger->size());
+  if (!PageLedger::HasSessions(bytes) || IsGivenUp(StartOf(bytes))) return {};
   const std::string text(reinterpret_cast<const char*>(layout->data()),
                          layout->size());
   return absl::StrSplit(text, kBetweenFlags);
+}
+
+absl::Status CheckKeptLayout(const Options& given, const Options& begun) {
+  if (begun.is_open) return absl::InternalError("it leaves the pool open");
+  if (given.memory > 0) {
+    return absl::FailedPreconditionError(
+        "no session goes on beside block memory");
+  }
+  for (const OptionSpec& spec : OptionTable()) {
+    if (absl::c_linear_search(given.stated, spec.name) &&
+        spec.get(given) != spec.get(begun)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("--", spec.name, " is now ", spec.get(given)));
+    }
+  }
+  return absl::OkStatus();
 }
 
 Options WithoutPages(Options options) {

@@ -51,11 +51,15 @@ class OpenPool {
   bool is_taken_ = false;
 };
 
-// Keeps the flags of a layout for the pandod after this one.
+// Keeps the flags of a layout for the pandod after this one; none: forgets what
+// was kept.
 void KeepLayout(const std::vector<std::string>& flags, KeptDescriptors& kept);
-// Returns the flags that KeepLayout has kept, if sessions of the pandod before
-// go on in a pool of that layout; else nothing.
+// Returns the flags that KeepLayout has kept, if the ledger of the pandod
+// before has sessions that may go on and use the pool; else nothing.
 std::vector<std::string> KeptLayout(KeptDescriptors& kept);
+// Returns OK if `begun`, the options with kept flags, differ from `given` only
+// where nothing was stated; else an error that names the option.
+absl::Status CheckKeptLayout(const Options& given, const Options& begun);
 
 // Returns the options of a pandod whose pool is open, until it has a layout:
 // with the smallest pool, which no worker may attach, and without everything

@@ -53,7 +53,7 @@ class LedgerMemory {
     });
     return copy;
   }
-  // Where the ledger has bytes that are not zero.
+  // Returns the offsets of the ledger's bytes that are not zero.
   std::vector<size_t> Used() const {
     std::vector<size_t> used;
     ForEachTouched(mappings_.front().fd, [&](size_t begin, size_t end) {

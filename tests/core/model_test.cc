@@ -50,7 +50,7 @@ EventMirror::Pages CachedIn(PrefixCache& cache, uint32_t page_tokens) {
   return mirror.pages();
 }
 
-// What the sessions hold: their locks and how many pages they have reserved.
+// Returns the locks of each session and how many pages it has reserved.
 std::vector<std::pair<SessionNumber, uint32_t>> HoldingsOf(PrefixCache& cache) {
   std::vector<std::pair<SessionNumber, uint32_t>> holdings;
   constexpr uint32_t kAll = 100'000;

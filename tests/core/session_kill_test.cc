@@ -60,7 +60,7 @@ struct Call {
   uint32_t prompt = 0;
 };
 
-// What a worker knows.
+// The knowledge of a worker.
 struct Knowledge {
   uint64_t session;
   uint64_t last_id;
@@ -184,7 +184,7 @@ class Life {
     }
     if (session != SessionId()) ++lost_;
     const SessionId opened(++shared_->calls + 1'000);
-    cache_.OpenSession(opened, "worker");
+    cache_.OpenSession(opened, std::to_string(opened.value()));
     worker.Set({.session = opened.value(),
                 .last_id = 0,
                 .under_way = {},
@@ -196,6 +196,7 @@ class Life {
 
   std::string CheckSession(const Knowledge& known) {
     for (const SessionInfo& info : cache_.ListSessions(100).sessions) {
+      if (info.client_name != std::to_string(known.session)) continue;
       uint32_t reserved = known.loose;
       for (uint32_t i = 0; i < known.request_count; ++i) {
         reserved += known.requests[i].reserved;
@@ -205,7 +206,7 @@ class Life {
         return "";
       }
     }
-    return "no session holds what its worker knows of";
+    return "a session holds something else than its worker knows of";
   }
 
   std::string CheckBytes() {

@@ -192,7 +192,7 @@ TEST_F(SessionLedgerTest, OnlyTheSessionThatACallWasChangingIsLost) {
   DieInACallOf(kWorker);
   EXPECT_FALSE(cache().CheckSession(kWorker).ok());
   EXPECT_TRUE(cache().CheckSession(kOther).ok());
-  // What the lost one had reserved is withheld.
+  // The pages that the lost one had reserved are withheld.
   EXPECT_EQ(Pages().reserved, 5u);
   cache().CloseSession(SessionId(1));
   EXPECT_EQ(Pages().reserved, 2u);
@@ -234,6 +234,24 @@ TEST_F(SessionLedgerTest, ASessionWhoseWritersWereAllGoneIsLostWithItsStream) {
   cache().SuspendSession(kWorker, absl::InfiniteFuture());
   EXPECT_FALSE(cache().CheckSession(kWorker).ok());
   EXPECT_EQ(Pages().free, kUsable);
+}
+
+TEST_F(SessionLedgerTest,
+       AMatchThatWasAbandonedBeforeItHeldThePromptLosesNoSession) {
+  const std::vector<Token> tokens = Spell("abc");
+  const NamespaceKey ns;
+  Matching match = cache().Start({.session = kWorker,
+                                  .ns = ns,
+                                  .tokens = tokens,
+                                  .lock = true,
+                                  .reserve_tokens = 3 * kPageTokens,
+                                  .request_id = RequestId(1)});
+  ASSERT_FALSE(cache().Step(match));
+  ASSERT_TRUE(match.Abandon());
+  ASSERT_TRUE(cache().Step(match));
+  Die();
+  EXPECT_TRUE(cache().CheckSession(kWorker).ok());
+  EXPECT_TRUE(Admit("abc", RequestId(1)).is_repeat);
 }
 
 TEST_F(SessionLedgerTest, NoCallOfTheNextProcessUsesAnOldHandleOrLock) {

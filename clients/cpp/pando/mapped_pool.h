@@ -20,8 +20,8 @@ inline namespace client {
 // device addresses: for kernels, not for the CPU.
 //
 // Owned by the caller; move-only; the destructor unmaps it. It may outlive the
-// Client, and stays mapped when pandod is gone, but its pages mean something
-// only in the epoch in which it was mapped.
+// Client, and stays mapped when pandod is gone. It belongs to one session: when
+// that is lost, unmap it and attach again, even if the epoch stays.
 //
 // Threads synchronise as with any memory, under two rules that keep workers
 // apart: write only to pages that your session has reserved, and read only

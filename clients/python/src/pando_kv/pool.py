@@ -24,8 +24,8 @@ class MappedPool(KvViews[npt.NDArray[Any]]):
 
     A pool on GPUs is available through `torch()` only. Every worker sees at once what
     is written to a page. Write only to pages that the session has reserved, and read
-    only pages that a match or an insert returned. A mapping belongs to one epoch: if
-    `pool.epoch` differs from `client.epoch`, close the mapping and attach again.
+    only pages that a match or an insert returned. A mapping belongs to one session:
+    when that is lost, close the mapping and attach again, even if the epoch stays.
     """
 
     def __init__(
