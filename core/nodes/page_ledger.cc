@@ -46,7 +46,7 @@ struct PageLedger::Layout {
         end(arena + chunks * SegmentArena::kChunkBytes) {}
 
   static constexpr size_t kAnswerBytes =
-      kMaxLedgerSessions * 2 * kAnswerPartBytes;
+      2 * kAnswerPartBytes * kMaxLedgerSessions;
 
   uint64_t chunks;
   uint64_t sessions;
