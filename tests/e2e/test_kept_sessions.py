@@ -1,5 +1,6 @@
 """The sessions of workers outlive a pandod under pando-keeper."""
 
+import asyncio
 import random
 import threading
 import time
@@ -10,6 +11,7 @@ from credentials import ROLES, folder_of_tokens, token_of
 from eventually import eventually
 from kept_pandod import LAYOUT, KeptPandod, config_of, kept
 from pando_kv import Client, MappedPool, Operator, PandoError, SessionLostError
+from pando_kv.aio import AsyncClient
 from pandoctl import Pandoctl
 from pandod_process import OPEN, PAGE_TOKENS, POOL_PAGES
 from worker_process import WorkerProcess
@@ -45,6 +47,25 @@ def test_a_request_goes_on_in_the_same_session_and_epoch(tmp_path, lane):
         assert (pages.reserved, pages.protected) == (0, 0)
         found = client.match_prefix(tokens).page_ids
         assert found.tolist() == match.reserved_page_ids.tolist()
+
+
+def test_a_request_of_an_asyncio_client_goes_on(tmp_path):
+    async def serve(server: KeptPandod) -> None:
+        tokens = tokens_of(1)
+        async with AsyncClient(server.address) as client:
+            before = (client.session_id, client.epoch)
+            match = await client.match_prefix(
+                tokens, lock=True, reserve_tokens=tokens.size
+            )
+            await asyncio.to_thread(restart, server)
+            await client.insert(
+                tokens, match.reserved_page_ids, lock=match.lock, unlock=True
+            )
+            assert (client.session_id, client.epoch) == before
+            assert (await client.match_prefix(tokens)).matched_tokens == tokens.size
+
+    with kept(tmp_path) as server:
+        asyncio.run(serve(server))
 
 
 def test_a_lock_still_holds_the_prompt_of_its_request(tmp_path):
