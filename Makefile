@@ -258,7 +258,7 @@ coverage:
 bench: setup
 	@$(call configure,release,-DPANDO_BUILD_BENCHMARKS=ON)
 	@cmake --build --preset release -j $(JOBS) \
-	  --target pandod core_bench rpc_bench echo_server scrape_bench \
+	  --target pandod pando-keeper core_bench rpc_bench echo_server scrape_bench \
 	    kv_events_bench tier_calls_bench tier_hit_rate replay
 	@$(PYTHON) bench/run.py --build build/release
 

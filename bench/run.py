@@ -20,12 +20,23 @@ from statistics import median, quantiles
 from core_rows import core_rows
 from python_calls import IDLE_SESSIONS, idle_share, python_calls, python_trace
 from replays import ALL_POLICIES, Replays, Trace, add_traces_option, find_traces
+from restart_rows import restart_rows
 from rows import Row, json_of, print_rows, print_table
 from tier_rows import tier_rows
 from waits.table import wait_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-PARTS = ["core", "rpc", "python", "scrape", "kv_events", "tiers", "waits", "replay"]
+PARTS = [
+    "core",
+    "rpc",
+    "python",
+    "scrape",
+    "kv_events",
+    "tiers",
+    "waits",
+    "restart",
+    "replay",
+]
 
 
 # Limits on a machine with two CPUs, by the number of tokens.
@@ -415,6 +426,8 @@ def main() -> int:
         rows += tier_rows(options.build, traces)
     if "waits" in wanted:
         rows += wait_rows(options.build)
+    if "restart" in wanted:
+        rows += restart_rows(options.build)
     if "replay" in wanted:
         rows += replay_rows(traces, replays)
     print_rows(rows)

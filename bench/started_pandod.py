@@ -14,14 +14,20 @@ SMALLEST_LAYOUT += ("--dtype", "float8_e4m3")
 
 @contextlib.contextmanager
 def started_pandod(
-    build: Path, *options: object, http: str = "", cpu: int | None = None
+    build: Path,
+    *options: object,
+    http: str = "",
+    cpu: int | None = None,
+    keeper: bool = False,
 ) -> Iterator[tuple[str, int]]:
     """Yields the address and the process id of a pandod with these options. If `cpu` is
-    given, pandod runs on that CPU only."""
+    given, pandod runs on that CPU only. With `keeper`, the process is its keeper."""
     with tempfile.TemporaryDirectory(prefix="pando-bench-") as folder:
         socket = Path(folder) / "pando.sock"
         command = [build / "bin/pandod", "--socket", socket, "--http", http]
         command += ["--log-level", "error", *options]
+        if keeper:
+            command = [build / "bin/pando-keeper", *command]
         if cpu is not None:
             command = ["taskset", "--cpu-list", cpu, *command]
         process = subprocess.Popen(list(map(str, command)))
