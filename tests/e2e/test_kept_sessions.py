@@ -1,6 +1,7 @@
 """The sessions of workers outlive a pandod under pando-keeper."""
 
 import asyncio
+import gc
 import random
 import threading
 import time
@@ -187,7 +188,9 @@ class Requests(threading.Thread):
         super().__init__()
         self._choices = random.Random(worker)
         self._client = Client(server.address, lane=worker % 2 == 0, timeout=20)
-        self._pool = self._client.attach_pool()
+        self._pools: list[MappedPool] = []
+        # The bytes of the pool as the present session has mapped them.
+        self._session_pages: np.ndarray | None = None
         self._stopping = False
         self.served = 0
         self.lost_sessions = 0
@@ -201,23 +204,27 @@ class Requests(threading.Thread):
                 self.served += 1
             except SessionLostError:
                 # A call of this session was under way when pandod died.
-                self.lost_sessions += 1
-                self._pool.close()
-                self._pool = self._client.attach_pool()
+                self.lost_sessions += self._session_pages is not None
+                self._session_pages = None
             except PandoError as error:
-                if error.reason != "POOL_EXHAUSTED":
+                # After a loss, the next session may not be open yet.
+                if error.reason not in ("POOL_EXHAUSTED", "NO_SESSION"):
                     self.wrong.append(str(error))
             time.sleep(0.002)
 
     def _serve(self, prompt: int) -> None:
+        if self._session_pages is None:
+            self._pools.append(self._client.attach_pool())
+            self._session_pages = bytes_of(self._pools[-1])
+        pages = self._session_pages
         tokens = tokens_of(prompt)
         match = self._client.match_prefix(tokens, lock=True, reserve_tokens=tokens.size)
         for page, number in enumerate(match.page_ids):
-            if not (bytes_of(self._pool)[number] == mark(prompt, page)).all():
+            if not (pages[number] == mark(prompt, page)).all():
                 self.wrong.append(f"page {page} of prompt {prompt}")
         cached = match.page_ids.size
         for page, number in enumerate(match.reserved_page_ids, start=cached):
-            bytes_of(self._pool)[number] = mark(prompt, page)
+            pages[number] = mark(prompt, page)
         self._client.insert(
             tokens[cached * PAGE_TOKENS :],
             match.reserved_page_ids,
@@ -228,7 +235,10 @@ class Requests(threading.Thread):
     def stop(self) -> None:
         self._stopping = True
         self.join()
-        self._pool.close()
+        self._session_pages = None
+        gc.collect()  # views that errors still refer to
+        for pool in self._pools:
+            pool.close()
         self._client.close()
 
 
