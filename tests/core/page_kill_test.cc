@@ -18,11 +18,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/ledger_memory.h"
+#include "tests/core/shared_prompts.h"
 
 namespace pando {
 namespace {
 
-constexpr uint32_t kPageTokens = 2;
+constexpr uint32_t kPageTokens = kSharedPromptPageTokens;
 constexpr uint32_t kPages = 160;
 constexpr uint32_t kPrompts = 40;
 constexpr uint32_t kNoPrompt = kPrompts;
@@ -42,28 +43,10 @@ struct Shared {
   std::atomic<uint32_t> prompt = kNoPrompt;
 };
 
-// Prompts share their first pages with others, so that nodes split.
-std::vector<Token> TokensOf(uint32_t prompt) {
-  std::vector<Token> tokens;
-  for (uint32_t page = 0; page < kPromptPages; ++page) {
-    const uint32_t shared_by = page < 3 ? 8 : page < 6 ? 3 : 1;
-    tokens.push_back(page);
-    tokens.push_back(prompt / shared_by);
-  }
-  return tokens;
-}
-
+uint32_t NamespaceNumberOf(uint32_t prompt) { return prompt / 8 % 3; }
 NamespaceKey NamespaceOf(uint32_t prompt) {
-  return {.extra_key = std::to_string(prompt / 8 % 3), .cache_salt = {}};
-}
-
-// Returns the value for the page that ends after `tokens` tokens of a prompt.
-uint64_t ContentOf(uint32_t prompt, size_t tokens) {
-  const std::vector<Token> all = TokensOf(prompt);
-  uint64_t hash = 14'695'981'039'346'656'037u + prompt / 8 % 3;
-  for (size_t i = 0; i < tokens; ++i)
-    hash = (hash ^ all[i]) * 1'099'511'628'211;
-  return hash;
+  return {.extra_key = std::to_string(NamespaceNumberOf(prompt)),
+          .cache_salt = {}};
 }
 
 // One process on the ledger, together with the worker that it serves.
@@ -105,13 +88,14 @@ class Life {
     const std::vector<std::string> violations = cache_.CheckInvariants();
     if (!violations.empty()) return violations[0];
     for (uint32_t prompt = 0; prompt < kPrompts; ++prompt) {
-      const std::vector<Token> tokens = TokensOf(prompt);
+      const std::vector<Token> tokens = SharedPrompt(prompt, kPromptPages);
       const NamespaceKey ns = NamespaceOf(prompt);
       const auto match =
           cache_.Match({.session = {}, .ns = ns, .tokens = tokens});
       for (size_t i = 0; i < match->pages.size(); ++i) {
         if (shared_->bytes[match->pages[i].value()] !=
-            ContentOf(prompt, (i + 1) * kPageTokens)) {
+            ContentOfPage(prompt, static_cast<uint32_t>(i + 1),
+                          NamespaceNumberOf(prompt))) {
           return "a page has the bytes of another prefix";
         }
       }
@@ -126,8 +110,7 @@ class Life {
   // Stores the first pages of a prompt as an engine does: with a lock on what
   // is cached, and at times in two chunks.
   void Store(uint32_t prompt, uint32_t pages) {
-    std::vector<Token> tokens = TokensOf(prompt);
-    tokens.resize(pages * kPageTokens);
+    const std::vector<Token> tokens = SharedPrompt(prompt, pages);
     const NamespaceKey ns = NamespaceOf(prompt);
     shared_->prompt = kNoPrompt;
     auto match = cache_.Match({.session = session_,
@@ -140,7 +123,8 @@ class Life {
     const size_t used = pages - cached;
     for (size_t i = 0; i < used; ++i) {
       shared_->bytes[match->reserved[i].value()] =
-          ContentOf(prompt, (cached + i + 1) * kPageTokens);
+          ContentOfPage(prompt, static_cast<uint32_t>(cached + i + 1),
+                        NamespaceNumberOf(prompt));
     }
     const std::span rest = std::span(tokens).subspan(cached * kPageTokens);
     const std::span reserved(match->reserved);

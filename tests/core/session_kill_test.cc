@@ -25,11 +25,12 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/ledger_memory.h"
+#include "tests/core/shared_prompts.h"
 
 namespace pando {
 namespace {
 
-constexpr uint32_t kPageTokens = 2;
+constexpr uint32_t kPageTokens = kSharedPromptPageTokens;
 constexpr uint32_t kPages = 400;
 constexpr uint32_t kPrompts = 60;
 constexpr uint32_t kPromptPages = 10;
@@ -89,26 +90,6 @@ struct Shared {
   std::array<uint64_t, kPages> bytes;  // what is written to the pages
   std::atomic<uint64_t> calls;
 };
-
-// Prompts share their first pages with others.
-std::vector<Token> TokensOf(uint32_t prompt) {
-  std::vector<Token> tokens;
-  for (uint32_t page = 0; page < kPromptPages; ++page) {
-    const uint32_t shared_by = page < 2 ? 8 : page < 5 ? 3 : 1;
-    tokens.push_back(page);
-    tokens.push_back(prompt / shared_by);
-  }
-  return tokens;
-}
-
-uint64_t ContentOf(uint32_t prompt, uint32_t pages) {
-  const std::vector<Token> all = TokensOf(prompt);
-  uint64_t hash = 14'695'981'039'346'656'037u;
-  for (size_t i = 0; i < size_t{pages} * kPageTokens; ++i) {
-    hash = (hash ^ all[i]) * 1'099'511'628'211;
-  }
-  return hash;
-}
 
 // One process on the ledger, with the workers that it serves.
 class Life {
@@ -211,12 +192,12 @@ class Life {
 
   std::string CheckBytes() {
     for (uint32_t prompt = 0; prompt < kPrompts; ++prompt) {
-      const std::vector<Token> tokens = TokensOf(prompt);
+      const std::vector<Token> tokens = SharedPrompt(prompt, kPromptPages);
       const auto match =
           cache_.Match({.session = {}, .ns = {}, .tokens = tokens});
       for (uint32_t i = 0; i < match->pages.size(); ++i) {
         if (shared_->bytes[match->pages[i].value()] !=
-            ContentOf(prompt, i + 1)) {
+            ContentOfPage(prompt, i + 1)) {
           return "a page has the bytes of another prefix";
         }
       }
@@ -281,7 +262,7 @@ class Life {
   }
 
   void Admit(Knowledge& next, const Call& call) {
-    const std::vector<Token> tokens = TokensOf(call.prompt);
+    const std::vector<Token> tokens = SharedPrompt(call.prompt, kPromptPages);
     const auto match = cache_.Match({.session = SessionId(next.session),
                                      .ns = {},
                                      .tokens = tokens,
@@ -298,7 +279,7 @@ class Life {
     std::ranges::copy(match->reserved, request.pages.begin());
     for (uint32_t i = 0; i < request.reserved; ++i) {
       shared_->bytes[request.pages[i].value()] =
-          ContentOf(call.prompt, request.done + i + 1);
+          ContentOfPage(call.prompt, request.done + i + 1);
     }
     next.requests[next.request_count++] = request;
   }
